@@ -1,0 +1,61 @@
+#include "store/check.h"
+
+#include "cmd/context.h"
+#include "lib/base/text.h"
+
+namespace kin::cmd {
+namespace {
+
+struct Options {
+  bool read_data = false;
+  std::string subset;
+};
+
+Result<ExitCode> run(Context& context, const Options& options) {
+  store::ReadSubset subset;
+  if (options.read_data && !options.subset.empty()) return Error(ErrorCode::invalid_argument, "--read-data and --read-data-subset do not go together");
+  if (options.read_data) subset.kind = store::ReadSubset::Kind::all;
+  if (!options.subset.empty()) {
+    KIN_TRY_ASSIGN(subset, store::parse_read_subset(options.subset));
+  }
+  KIN_TRY_ASSIGN(const auto repository, open_repository_without_index(context));
+  store::CheckObserver observer;
+  observer.on_problem = [&](const std::string& problem) { context.warn(problem); };
+  observer.on_progress = [&](const std::string& what, std::uint64_t done, std::uint64_t total) {
+    context.progress(fmt::format("checking {}: {} of {}", what, grouped(done), grouped(total)));
+  };
+  KIN_TRY_ASSIGN(const store::CheckStats stats, store::check(*repository, subset, observer, context.stop()));
+  context.progress("");
+  context.print(fmt::format("{} snapshots, {} tree nodes, {} objects, {} packs", grouped(stats.snapshots), grouped(stats.trees), grouped(stats.objects),
+                            grouped(stats.packs)));
+  if (stats.packs_read > 0) context.print(fmt::format("read {} packs, {}", grouped(stats.packs_read), human_bytes(stats.bytes_read)));
+  if (stats.unindexed_packs > 0)
+    context.print(fmt::format("{} packs belong to no finished backup; that is no damage", grouped(stats.unindexed_packs)));
+  context.json("summary", {{"num_errors", stats.problems},
+                           {"snapshots", stats.snapshots},
+                           {"trees", stats.trees},
+                           {"objects", stats.objects},
+                           {"packs", stats.packs},
+                           {"packs_read", stats.packs_read},
+                           {"bytes_read", stats.bytes_read},
+                           {"unindexed_packs", stats.unindexed_packs}});
+  if (stats.problems == 0) {
+    context.print("no problems were found");
+    return ExitCode::ok;
+  }
+  context.warn(fmt::format("{} problem{} found", grouped(stats.problems), stats.problems == 1 ? " was" : "s were"));
+  return ExitCode::corrupt;
+}
+
+Action define(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_flag("--read-data", options->read_data, "read every pack and decode every block");
+  app.add_option("--read-data-subset", options->subset, "read a part: n/t (the n-th of t), 5%, 2G");
+  return [options](Context& context) { return run(context, *options); };
+}
+
+}  // namespace
+
+extern const Command kCheck{"check", "look for damage in the repository", define};
+
+}  // namespace kin::cmd

@@ -1,0 +1,57 @@
+#include "cmd/child_process.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "lib/base/text.h"
+
+extern char** environ;
+
+namespace kin::cmd {
+
+ChildProcess::ChildProcess(std::string name, int pid, Fd output) : name_(std::move(name)), pid_(pid), output_(std::move(output)) {}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : name_(std::move(other.name_)), pid_(std::exchange(other.pid_, -1)), output_(std::move(other.output_)) {}
+
+ChildProcess::~ChildProcess() {
+  if (pid_ < 0) return;
+  ::kill(pid_, SIGTERM);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& command) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("cannot make a pipe for", command.front());
+  Fd output(ends[0]);
+  const Fd input(ends[1]);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, input.get(), STDOUT_FILENO);
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  pid_t pid = -1;
+  const int failed = ::posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return errno_error("cannot run", command.front(), failed);
+  return ChildProcess(command.front(), pid, std::move(output));
+}
+
+Result<void> ChildProcess::wait() {
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  pid_ = -1;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  const std::string how = WIFEXITED(status) ? fmt::format("exit code {}", WEXITSTATUS(status)) : fmt::format("signal {}", WTERMSIG(status));
+  return Error(ErrorCode::io, fmt::format("the command {} failed ({}); no snapshot was made", printable(name_), how));
+}
+
+}  // namespace kin::cmd

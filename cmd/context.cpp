@@ -1,0 +1,71 @@
+#include "cmd/context.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <iostream>
+
+#include "lib/base/text.h"
+#include "lib/base/worker_count.h"
+
+namespace kin::cmd {
+
+unsigned Context::jobs() const { return options.jobs > 0 ? options.jobs : default_worker_count(); }
+
+void Context::clear_progress() {
+  if (!progress_shown_) return;
+  error_ << "\r\x1b[K" << std::flush;
+  progress_shown_ = false;
+}
+
+void Context::print(std::string_view line) {
+  if (!options.quiet) print_always(line);
+}
+
+void Context::print_always(std::string_view line) {
+  if (options.json) return;
+  MutexLock lock(mutex_);
+  clear_progress();
+  out_ << line << '\n';
+}
+
+void Context::json(const char* message_type, Json fields) {
+  if (!options.json) return;
+  Json message{{"message_type", message_type}};
+  message.update(fields);
+  MutexLock lock(mutex_);
+  out_ << message.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
+}
+
+void Context::warn(std::string_view line) {
+  MutexLock lock(mutex_);
+  clear_progress();
+  if (options.json) {
+    error_ << Json{{"message_type", "error"}, {"message", line}}.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+  } else {
+    error_ << "kin: " << line << '\n';
+  }
+}
+
+void Context::progress(const std::string& line) {
+  if (!shows_progress()) return;
+  MutexLock lock(mutex_);
+  clear_progress();
+  if (line.empty()) return;
+  winsize size{};
+  const std::size_t columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  // Cut at a character, not inside one.
+  std::size_t end = 0, shown = 0;
+  for (; end < line.size(); ++end) {
+    if ((static_cast<unsigned char>(line[end]) & 0xc0) != 0x80 && ++shown >= columns) break;
+  }
+  error_ << line.substr(0, end) << std::flush;
+  progress_shown_ = true;
+}
+
+void set_path(Json& fields, const char* key, std::string_view path) {
+  fields[key] = path;
+  if (!is_valid_utf8(path)) fields[std::string(key) + "_hex"] = hex(as_bytes(path));
+}
+
+}  // namespace kin::cmd

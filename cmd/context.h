@@ -1,0 +1,103 @@
+// What every command gets: the global options, the streams, and the ways to talk to a person or a program. Commands run in-process under test because nothing here is global.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stop_token>
+#include <string>
+
+#include "lib/base/mutex.h"
+#include "lib/base/result.h"
+#include "store/repository.h"
+
+namespace kin::cmd {
+
+using Json = nlohmann::json;
+
+// docs/cli.md lists them for users; exit_code_for() in main.cpp is the only mapping from errors.
+enum class ExitCode {
+  ok = 0,
+  failed = 1,
+  usage = 2,
+  incomplete = 3,  // finished, but some files were skipped
+  no_repository = 10,
+  locked = 11,
+  wrong_password = 12,
+  corrupt = 13,
+  not_found = 14,     // no such snapshot or path
+  unsupported = 15,   // made by a newer kin
+  interrupted = 130,
+};
+
+struct GlobalOptions {
+  std::string repository;
+  std::string password_file, password_command;
+  std::string cache_directory;
+  bool no_cache = false;
+  bool json = false;
+  bool quiet = false;
+  int verbose = 0;
+  unsigned jobs = 0;  // 0: one per core
+};
+
+class Context {
+ public:
+  Context(std::ostream& out, std::ostream& error, bool terminal, std::stop_token stop)
+      : out_(out), error_(error), terminal_(terminal), stop_(std::move(stop)) {}
+
+  GlobalOptions options;
+
+  const std::stop_token& stop() const { return stop_; }
+  unsigned jobs() const;
+  bool shows_progress() const { return terminal_ && !options.json && !options.quiet; }
+
+  // Thread-safe, all of them; none mixes its output with a progress line.
+  void print(std::string_view line);                // a result, to stdout; nothing with --json or --quiet
+  void print_always(std::string_view line);         // one that --quiet leaves
+  void json(const char* message_type, Json fields);  // a line, to stdout; nothing without --json
+  void warn(std::string_view line);                 // to stderr, as text or JSON
+  void progress(const std::string& line);           // replaces the progress line; empty: removes it
+  std::ostream& raw_out() { return out_; }          // for content
+
+ private:
+  void clear_progress() KIN_REQUIRES(mutex_);
+
+  std::ostream& out_;
+  std::ostream& error_;
+  const bool terminal_;
+  const std::stop_token stop_;
+  Mutex mutex_;
+  bool progress_shown_ KIN_GUARDED_BY(mutex_) = false;
+};
+
+using Action = std::function<Result<ExitCode>(Context& context)>;
+
+// A row of the command table in main.cpp.
+struct Command {
+  const char* name;
+  const char* summary;
+  Action (*define)(CLI::App& app);  // adds its options to `app`; the Action uses what they were set to
+};
+
+// JSON text must be UTF-8; a name that is not gets its bad bytes replaced, and its bytes in hexadecimal beside it.
+void set_path(Json& fields, const char* key, std::string_view path);
+
+// From -r or KIN_REPOSITORY, else the default place.
+std::string repository_location(const Context& context);
+std::string default_repository();
+bool has_password(const Context& context);
+// Environment, file, command or prompt. `confirm` asks twice at a prompt.
+Result<std::string> read_password(const Context& context, const std::string& prompt, bool confirm);
+
+// Opens it and reads its index.
+Result<std::unique_ptr<store::Repository>> open_repository(Context& context);
+// For those who look at damage: they go on where the index cannot be read.
+Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context);
+std::string cache_directory(const Context& context);
+
+}  // namespace kin::cmd

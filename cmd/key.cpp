@@ -1,0 +1,103 @@
+#include "cmd/context.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+#include "store/key_file.h"
+
+namespace kin::cmd {
+namespace {
+
+struct Options {
+  std::string id, new_password_file;
+};
+
+Result<std::string> new_password(Context& context, const Options& options) {
+  if (!options.new_password_file.empty()) {
+    KIN_TRY_ASSIGN(const Bytes bytes, read_file(options.new_password_file, 64 << 10));
+    const std::string_view text = as_text(bytes);
+    return std::string(text.substr(0, text.find('\n')));
+  }
+  if (const char* const password = std::getenv("KIN_NEW_PASSWORD")) return std::string(password);
+  // The current password's sources must not answer for the new one.
+  Context asking(context.raw_out(), context.raw_out(), false, context.stop());
+  if (std::getenv("KIN_PASSWORD") != nullptr)
+    return Error(ErrorCode::invalid_argument, "KIN_PASSWORD is the current password; give the new one by --new-password-file or KIN_NEW_PASSWORD");
+  return read_password(asking, "new password", true);
+}
+
+Result<std::unique_ptr<store::Repository>> open_encrypted(Context& context) {
+  KIN_TRY_ASSIGN(auto repository, open_repository(context));
+  if (repository->config().encryption == store::Encryption::none)
+    return Error(ErrorCode::invalid_argument, "the repository is not encrypted and has no keys");
+  return repository;
+}
+
+Result<ExitCode> list(Context& context, const Options&) {
+  KIN_TRY_ASSIGN(const auto repository, open_encrypted(context));
+  KIN_TRY_ASSIGN(const std::vector<store::KeyInfo> keys, store::list_keys(repository->backend()));
+  context.print_always(fmt::format("  {:<8}  {:<12}  {:<12}  {}", "ID", "User", "Host", "Created"));
+  for (const store::KeyInfo& key : keys) {
+    const bool current = key.name == repository->key_name();
+    context.print_always(fmt::format("{} {:<8}  {:<12}  {:<12}  {}", current ? '*' : ' ', key.name.substr(0, 8), printable(key.user), printable(key.host),
+                                     local_time(key.created)));
+    context.json("key", {{"current", current}, {"id", key.name}, {"userName", key.user}, {"hostName", key.host}, {"created", iso_time(key.created)}});
+  }
+  return ExitCode::ok;
+}
+
+Result<ExitCode> add(Context& context, const Options& options) {
+  KIN_TRY_ASSIGN(const auto repository, open_encrypted(context));
+  KIN_TRY_ASSIGN(const std::string password, new_password(context, options));
+  KIN_TRY_ASSIGN(const std::string name, store::add_key(repository->backend(), repository->master_key(), password, {}));
+  context.print("added key " + name.substr(0, 8));
+  context.json("key_added", {{"id", name}});
+  return ExitCode::ok;
+}
+
+Result<ExitCode> remove(Context& context, const Options& options) {
+  KIN_TRY_ASSIGN(const auto repository, open_encrypted(context));
+  KIN_TRY_ASSIGN(const std::vector<store::KeyInfo> keys, store::list_keys(repository->backend()));
+  std::vector<std::string> matches;
+  for (const store::KeyInfo& key : keys)
+    if (key.name.starts_with(options.id)) matches.push_back(key.name);
+  if (matches.empty()) return Error(ErrorCode::not_found, "there is no key " + printable(options.id));
+  if (matches.size() > 1) return Error(ErrorCode::invalid_argument, fmt::format("key {} is not clear: {} ids start so", options.id, matches.size()));
+  // So at least this one stays, and its password is known to be known.
+  if (matches.front() == repository->key_name())
+    return Error(ErrorCode::invalid_argument, "this is the key that you are using now; open the repository with another password to remove it");
+  KIN_TRY(repository->backend().remove({store::FileKind::key, matches.front()}));
+  context.print("removed key " + matches.front().substr(0, 8));
+  context.json("key_removed", {{"id", matches.front()}});
+  return ExitCode::ok;
+}
+
+Result<ExitCode> change(Context& context, const Options& options) {
+  KIN_TRY_ASSIGN(const auto repository, open_encrypted(context));
+  KIN_TRY_ASSIGN(const std::string password, new_password(context, options));
+  KIN_TRY_ASSIGN(const std::string name, store::add_key(repository->backend(), repository->master_key(), password, {}));
+  KIN_TRY(repository->backend().remove({store::FileKind::key, repository->key_name()}));
+  context.print(fmt::format("key {} replaces {}", name.substr(0, 8), repository->key_name().substr(0, 8)));
+  context.json("key_changed", {{"id", name}, {"old_id", repository->key_name()}});
+  return ExitCode::ok;
+}
+
+Action define(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  auto chosen = std::make_shared<Result<ExitCode> (*)(Context&, const Options&)>(nullptr);
+  app.require_subcommand(1);
+  const auto sub = [&](const char* name, const char* help, Result<ExitCode> (*run)(Context&, const Options&)) {
+    CLI::App* const command = app.add_subcommand(name, help)->fallthrough();
+    command->callback([chosen, run] { *chosen = run; });
+    return command;
+  };
+  sub("list", "list the keys (* is the one in use)", list);
+  for (CLI::App* const command : {sub("add", "add a password", add), sub("passwd", "change the password in use", change)})
+    command->add_option("--new-password-file", options->new_password_file, "the file whose first line is the new password");
+  sub("remove", "remove a key", remove)->add_option("ID", options->id, "the key's id or its first digits")->required();
+  return [options, chosen](Context& context) { return (*chosen)(context, *options); };
+}
+
+}  // namespace
+
+extern const Command kKey{"key", "manage the passwords of a repository", define};
+
+}  // namespace kin::cmd

@@ -1,0 +1,123 @@
+// Where the repository is and how its password is had.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "cmd/context.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+
+namespace kin::cmd {
+namespace {
+
+constexpr std::size_t kMostPasswordBytes = 64 << 10;
+
+std::string home() {
+  const char* const home = std::getenv("HOME");
+  return home != nullptr && *home != '\0' ? home : "/root";
+}
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+std::string first_line(std::string_view text) {
+  std::string_view line = text.substr(0, text.find('\n'));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return std::string(line);
+}
+
+Result<std::string> output_of(const std::string& command) {
+  FILE* const pipe = ::popen(command.c_str(), "re");
+  if (pipe == nullptr) return errno_error("cannot run", command);
+  std::string output(kMostPasswordBytes, '\0');
+  output.resize(std::fread(output.data(), 1, output.size(), pipe));
+  const int status = ::pclose(pipe);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+    return Error(ErrorCode::wrong_password, fmt::format("the password command failed: {}", printable(command)));
+  return first_line(output);
+}
+
+// From the terminal, whatever stdin and stdout are; the terminal shows nothing of it.
+Result<std::string> prompt_for(const std::string& prompt) {
+  const Fd terminal(::open("/dev/tty", O_RDWR | O_CLOEXEC));
+  if (!terminal)
+    return Error(ErrorCode::wrong_password, "the repository needs a password: set KIN_PASSWORD, KIN_PASSWORD_FILE or KIN_PASSWORD_COMMAND");
+  termios before{};
+  ::tcgetattr(terminal.get(), &before);
+  termios silent = before;
+  silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+  KIN_TRY(write_all(terminal.get(), as_bytes(prompt + ": "), "/dev/tty"));
+  ::tcsetattr(terminal.get(), TCSAFLUSH, &silent);
+  std::string line(4096, '\0');
+  const ssize_t size = ::read(terminal.get(), line.data(), line.size());
+  ::tcsetattr(terminal.get(), TCSAFLUSH, &before);
+  KIN_TRY(write_all(terminal.get(), as_bytes("\n"), "/dev/tty"));
+  if (size <= 0) return Error(ErrorCode::cancelled, "no password given");
+  return first_line(std::string_view(line).substr(0, static_cast<std::size_t>(size)));
+}
+
+}  // namespace
+
+std::string default_repository() {
+  const std::string data = environment("XDG_DATA_HOME");
+  return (data.empty() ? home() + "/.local/share" : data) + "/kin/default";
+}
+
+std::string repository_location(const Context& context) {
+  return context.options.repository.empty() ? default_repository() : context.options.repository;
+}
+
+std::string cache_directory(const Context& context) {
+  if (!context.options.cache_directory.empty()) return context.options.cache_directory;
+  const std::string cache = environment("XDG_CACHE_HOME");
+  return (cache.empty() ? home() + "/.cache" : cache) + "/kin";
+}
+
+bool has_password(const Context& context) {
+  return std::getenv("KIN_PASSWORD") != nullptr || !context.options.password_file.empty() || !context.options.password_command.empty();
+}
+
+Result<std::string> read_password(const Context& context, const std::string& prompt, bool confirm) {
+  if (const char* const password = std::getenv("KIN_PASSWORD")) return std::string(password);
+  if (!context.options.password_file.empty()) {
+    auto bytes = read_file(context.options.password_file, kMostPasswordBytes);
+    if (!bytes) return std::move(bytes).error().context("the password file");
+    return first_line(as_text(*bytes));
+  }
+  if (!context.options.password_command.empty()) return output_of(context.options.password_command);
+  KIN_TRY_ASSIGN(std::string password, prompt_for(prompt));
+  if (confirm) {
+    KIN_TRY_ASSIGN(const std::string again, prompt_for("the same again"));
+    if (again != password) return Error(ErrorCode::invalid_argument, "the two passwords differ");
+    if (password.empty()) return Error(ErrorCode::invalid_argument, "an empty password protects nothing (kin init --plain makes a repository without one)");
+  }
+  return password;
+}
+
+Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context) {
+  const std::string location = repository_location(context);
+  KIN_TRY_ASSIGN(auto backend, store::open_backend(location));
+  store::OpenOptions options;
+  options.cache_directory = cache_directory(context);
+  options.use_cache = !context.options.no_cache;
+  options.password = [&] { return read_password(context, "password for " + printable(location), false); };
+  KIN_TRY_ASSIGN(auto repository, store::Repository::open(std::move(backend), options));
+  // Whoever has a password set means an encrypted repository. If someone put a plain one in its place, the next backup would lie open.
+  if (repository->config().encryption == store::Encryption::none && has_password(context))
+    return Error(ErrorCode::wrong_password, fmt::format("the repository {} is not encrypted, but a password is set: unset it to go on", printable(location)));
+  return repository;
+}
+
+Result<std::unique_ptr<store::Repository>> open_repository(Context& context) {
+  KIN_TRY_ASSIGN(auto repository, open_repository_without_index(context));
+  KIN_TRY(repository->refresh_index());
+  return repository;
+}
+
+}  // namespace kin::cmd

@@ -1,0 +1,130 @@
+#include "lib/engine/restore.h"
+
+#include "cmd/progress.h"
+#include "cmd/snapshot_options.h"
+
+namespace kin::cmd {
+namespace {
+
+struct Options {
+  std::string snapshot, target, overwrite = "always";
+  std::vector<std::string> include, iinclude, exclude, iexclude;
+  store::SnapshotFilter filter;
+  bool delete_extra = false, sparse = false, verify = false, dry_run = false;
+};
+
+class Report : public RestoreObserver {
+ public:
+  Report(Context& context, bool dry_run) : context_(context), dry_run_(dry_run), progress_(context) {}
+
+  void on_entry(const std::string& path, const Node& node, Action action) override {
+    if (node.type == NodeType::file) progress_.add_files(1);
+    const char* const word = action == Action::restored ? "restored" : action == Action::unchanged ? "unchanged" : "deleted";
+    if (context_.options.verbose > (action == Action::unchanged ? 1 : 0) || dry_run_) {
+      context_.print(fmt::format("{:<10} {}", word, printable(path)));
+      Json fields{{"action", word}, {"size", node.size}};
+      set_path(fields, "item", path);
+      context_.json("verbose_status", fields);
+    }
+    progress_.tick(path);
+  }
+  void on_bytes(std::uint64_t bytes) override { progress_.add_bytes(bytes); }
+  void on_failed(const std::string& path, const Error& error) override {
+    context_.warn(fmt::format("cannot restore {}: {}", printable(path), error.message()));
+  }
+
+  Progress& progress() { return progress_; }
+
+ private:
+  Context& context_;
+  const bool dry_run_;
+  Progress progress_;
+};
+
+Result<RestoreRequest> make_request(const Options& options, const TreePlace& place) {
+  RestoreRequest request;
+  request.target = options.target;
+  request.tree_path = place.path;
+  request.tree = place.node.subtree;
+  for (const std::string& pattern : options.include) request.includes.add(pattern);
+  for (const std::string& pattern : options.iinclude) request.includes.add(pattern, true);
+  for (const std::string& pattern : options.exclude) request.excludes.add(pattern);
+  for (const std::string& pattern : options.iexclude) request.excludes.add(pattern, true);
+  if (!request.includes.empty() && !request.excludes.empty())
+    return Error(ErrorCode::invalid_argument, "--include and --exclude do not go together");
+  static const std::map<std::string, Overwrite> kModes = {
+      {"always", Overwrite::always}, {"if-changed", Overwrite::if_changed}, {"if-newer", Overwrite::if_newer}, {"never", Overwrite::never}};
+  request.overwrite = kModes.at(options.overwrite);
+  request.delete_extra = options.delete_extra;
+  request.sparse = options.sparse;
+  request.verify = options.verify;
+  request.dry_run = options.dry_run;
+  return request;
+}
+
+Result<ExitCode> run(Context& context, const Options& options) {
+  KIN_TRY_ASSIGN(const auto repository, open_repository(context));
+  KIN_TRY_ASSIGN(TreePlace place, find_place(*repository, options.snapshot, options.filter));
+  std::optional<std::string> only;
+  if (place.node.type != NodeType::directory) {
+    // A single file: its directory, and of that only this name.
+    only = place.node.name;
+    KIN_TRY_ASSIGN(place, find_place(*repository, place.snapshot.id.hex() + ":" + place.path.substr(0, place.path.rfind('/')), {}));
+  }
+  KIN_TRY_ASSIGN(RestoreRequest request, make_request(options, place));
+  request.only_name = only;
+  request.jobs = context.jobs();
+  Report report(context, options.dry_run);
+  const SnapshotSummary& summary = place.snapshot.snapshot.summary;
+  if (place.path.empty() && !only && request.includes.empty()) report.progress().set_total(summary.files, summary.bytes);
+  context.print(fmt::format("restoring snapshot {} of {} to {}", place.snapshot.id.short_hex(), local_time(place.snapshot.snapshot.time),
+                            printable(options.target)));
+  KIN_TRY_ASSIGN(const RestoreStats stats, restore(*repository, request, report, context.stop()));
+
+  std::string line = fmt::format("{} {} files, {} directories, {} others: {} in {}", options.dry_run ? "would restore" : "restored", grouped(stats.files),
+                                 grouped(stats.directories), grouped(stats.others), human_bytes(stats.bytes), human_duration(report.progress().seconds()));
+  if (stats.unchanged > 0) line += fmt::format("; kept {} as they were", grouped(stats.unchanged));
+  if (stats.deleted > 0) line += fmt::format("; deleted {}", grouped(stats.deleted));
+  if (stats.verified > 0) line += fmt::format("; verified {} files", grouped(stats.verified));
+  context.print(line);
+  if (stats.failed > 0) context.warn(fmt::format("{} could not be restored", grouped(stats.failed)));
+  context.json("summary", {{"files_restored", stats.files},
+                           {"dirs_restored", stats.directories},
+                           {"others_restored", stats.others},
+                           {"bytes_restored", stats.bytes},
+                           {"files_skipped", stats.unchanged},
+                           {"files_deleted", stats.deleted},
+                           {"files_verified", stats.verified},
+                           {"failed", stats.failed},
+                           {"seconds_elapsed", report.progress().seconds()}});
+  if (stats.corrupt) return ExitCode::corrupt;
+  return stats.failed > 0 ? ExitCode::incomplete : ExitCode::ok;
+}
+
+Action define(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  app.add_option("SNAPSHOT", options->snapshot, "an id, its first digits, or 'latest'; with :PATH only what is there")->required();
+  app.add_option("-t,--target", options->target, "the directory to restore into")->required();
+  const auto list = [&](const char* name, std::vector<std::string>& into, const char* help) {
+    app.add_option(name, into, help)->allow_extra_args(false);
+  };
+  list("-i,--include", options->include, "only what matches this pattern");
+  list("--iinclude", options->iinclude, "the same, whatever the case of letters");
+  list("-e,--exclude", options->exclude, "leave out what matches this pattern");
+  list("--iexclude", options->iexclude, "the same, whatever the case of letters");
+  app.add_option("--overwrite", options->overwrite, "when to replace what is there: always, if-changed, if-newer, never")
+      ->check(CLI::IsMember({"always", "if-changed", "if-newer", "never"}))
+      ->capture_default_str();
+  app.add_flag("--delete", options->delete_extra, "delete what is in the target's directories but not in the snapshot");
+  app.add_flag("--sparse", options->sparse, "make holes of all runs of zeros");
+  app.add_flag("--verify", options->verify, "read every restored file again and compare");
+  app.add_flag("-n,--dry-run", options->dry_run, "only say what would be done");
+  add_filter_options(app, options->filter);
+  return [options](Context& context) { return run(context, *options); };
+}
+
+}  // namespace
+
+extern const Command kRestore{"restore", "write a snapshot back to disk", define};
+
+}  // namespace kin::cmd

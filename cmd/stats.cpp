@@ -1,0 +1,209 @@
+#include <array>
+#include <cstring>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "cmd/tree_walk.h"
+#include "lib/base/hash.h"
+
+namespace kin::cmd {
+namespace {
+
+struct Options {
+  store::SnapshotFilter filter;
+  std::vector<std::string> ids;
+  std::string mode;  // empty: the overview
+};
+
+// Half of a hash is enough to tell objects apart, and there may be a hundred million.
+struct ShortId {
+  std::array<std::uint8_t, 16> bytes;
+  explicit ShortId(const Digest& digest) { std::memcpy(bytes.data(), digest.data(), bytes.size()); }
+  bool operator==(const ShortId&) const = default;
+};
+struct ShortIdHash {
+  std::size_t operator()(const ShortId& id) const {
+    std::size_t out;
+    std::memcpy(&out, id.bytes.data(), sizeof out);
+    return out;
+  }
+};
+
+// A set of things that have sizes.
+class Distinct {
+ public:
+  bool add(const Digest& id, std::uint64_t size) {
+    if (!seen_.insert(ShortId(id)).second) return false;
+    bytes_ += size;
+    return true;
+  }
+  std::uint64_t count() const { return seen_.size(); }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  std::unordered_set<ShortId, ShortIdHash> seen_;
+  std::uint64_t bytes_ = 0;
+};
+
+struct Totals {
+  std::uint64_t files = 0, directories = 0, bytes = 0;
+};
+
+class Count {
+ public:
+  Count(Context& context, store::Repository& repository, const std::string& mode)
+      : context_(context), repository_(repository), counts_objects_(mode.empty() || mode == "raw-data"), counts_contents_(mode == "files-by-contents") {}
+
+  Result<void> add(const Snapshot& snapshot) {
+    inodes_.clear();
+    struct Entry {
+      Totals totals;
+      std::uint64_t linked;
+    };
+    std::vector<Entry> entries;  // what it was at the start of each directory that the walk is in
+    TreeVisitor visitor;
+    visitor.object = [&](const ObjectId& id) {
+      if (counts_objects_) add_metadata(id);
+      return true;
+    };
+    visitor.enter = [&](const Node& node, const std::string&) -> Result<bool> {
+      if (node.type == NodeType::file) KIN_TRY(add_file(node));
+      if (node.type != NodeType::directory) return false;
+      ++totals.directories;
+      if (totals.directories % 256 == 0) context_.progress(fmt::format("{} files, {}", grouped(totals.files), human_bytes(totals.bytes)));
+      if (const auto known = known_.find(ShortId(node.subtree.bytes)); known != known_.end()) {
+        totals.files += known->second.files;
+        totals.directories += known->second.directories;
+        totals.bytes += known->second.bytes;
+        return false;
+      }
+      entries.push_back({totals, linked_});
+      return true;
+    };
+    visitor.leave = [&](const Node& directory) {
+      // Snapshots share most directories. Where hard links are, what one adds depends on what was before.
+      const Entry& start = entries.back();
+      if (start.linked == linked_)
+        known_.emplace(ShortId(directory.subtree.bytes),
+                       Totals{totals.files - start.totals.files, totals.directories - start.totals.directories, totals.bytes - start.totals.bytes});
+      entries.pop_back();
+    };
+    return walk_tree(repository_, snapshot.tree, "", visitor, context_.stop());
+  }
+
+  Totals totals;
+  Distinct objects, contents;
+
+ private:
+  void add_metadata(const ObjectId& id) {
+    // If it is in no index, loading it fails next, and says so.
+    const auto where = repository_.find_location(id);
+    if (where && *where) objects.add(id.bytes, (*where)->size);
+  }
+
+  Result<void> add_file(const Node& node) {
+    ++totals.files;
+    if (node.links > 1) ++linked_;
+    if (node.links == 1 || inodes_.insert({node.device, node.inode}).second) totals.bytes += node.size;
+    if (counts_contents_) {
+      WireWriter content;
+      for (const Extent& extent : node.content) encode_extent(extent, content);
+      contents.add(hash(content.bytes()), node.size);
+    }
+    if (!counts_objects_) return {};
+    const auto visit = [&](const Extent& extent, std::uint64_t) -> Result<void> {
+      if (extent.kind == Extent::Kind::data) objects.add(extent.id.bytes, extent.size);
+      return {};
+    };
+    return for_each_extent(repository_, node.content, visit, [&](const ObjectId& list) {
+      const std::uint64_t before = objects.count();
+      add_metadata(list);
+      return objects.count() > before;  // else all that it lists is counted
+    });
+  }
+
+  Context& context_;
+  store::Repository& repository_;
+  const bool counts_objects_, counts_contents_;
+  std::unordered_map<ShortId, Totals, ShortIdHash> known_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> inodes_;
+  std::uint64_t linked_ = 0;  // files seen that have several names
+};
+
+Result<std::vector<store::StoredSnapshot>> chosen_snapshots(Context& context, store::Repository& repository, const Options& options, bool& damaged) {
+  if (options.ids.empty()) {
+    return store::load_snapshots(repository, options.filter, [&](const Error& error) {
+      context.warn(error.message());
+      damaged = true;
+    });
+  }
+  std::vector<store::StoredSnapshot> out;
+  for (const std::string& id : options.ids) {
+    KIN_TRY_ASSIGN(store::StoredSnapshot snapshot, store::find_snapshot(repository, id, options.filter));
+    out.push_back(std::move(snapshot));
+  }
+  return out;
+}
+
+Result<ExitCode> run(Context& context, const Options& options) {
+  KIN_TRY_ASSIGN(const auto repository, open_repository(context));
+  bool damaged = false;
+  KIN_TRY_ASSIGN(const std::vector<store::StoredSnapshot> snapshots, chosen_snapshots(context, *repository, options, damaged));
+  Count count(context, *repository, options.mode);
+  for (const store::StoredSnapshot& snapshot : snapshots) {
+    auto added = count.add(snapshot.snapshot);
+    if (!added) return std::move(added).error().context("snapshot " + snapshot.id.short_hex());
+  }
+  KIN_TRY_ASSIGN(const std::vector<store::FileInfo> packs, repository->backend().list(store::FileKind::pack));
+  std::uint64_t stored = 0;
+  for (const store::FileInfo& pack : packs) stored += pack.size;
+  context.progress("");
+
+  Json fields{{"mode", options.mode.empty() ? "restore-size" : options.mode}, {"snapshots_count", snapshots.size()}};
+  const auto line = [&](const char* what, const std::string& value) { context.print_always(fmt::format("{:<18}{}", what, value)); };
+  line("Snapshots:", grouped(snapshots.size()));
+  if (options.mode == "files-by-contents") {
+    line("Distinct files:", grouped(count.contents.count()));
+    line("Their size:", human_bytes(count.contents.bytes()));
+    fields.update({{"total_file_count", count.contents.count()}, {"total_size", count.contents.bytes()}});
+  } else if (options.mode != "raw-data") {
+    line("Files:", grouped(count.totals.files));
+    line("Directories:", grouped(count.totals.directories));
+    line("Restore size:", human_bytes(count.totals.bytes));
+    fields.update({{"total_file_count", count.totals.files}, {"total_directory_count", count.totals.directories}, {"total_size", count.totals.bytes}});
+  }
+  if (options.mode.empty() || options.mode == "raw-data") {
+    line("Distinct objects:", grouped(count.objects.count()));
+    line("Their size:", human_bytes(count.objects.bytes()));
+    // The packs hold all snapshots, so only against all of them does a ratio mean anything.
+    const store::SnapshotFilter& filter = options.filter;
+    const bool all = options.ids.empty() && filter.hosts.empty() && filter.tags.empty() && filter.paths.empty();
+    line("Stored:", fmt::format("{} in {} pack{}{}", human_bytes(stored), grouped(packs.size()), packs.size() == 1 ? "" : "s", all ? "" : ", for all snapshots"));
+    fields.update({{"total_object_count", count.objects.count()}, {"total_object_size", count.objects.bytes()}, {"stored_size", stored}, {"packs_count", packs.size()}});
+    if (options.mode == "raw-data") fields["total_size"] = count.objects.bytes();
+    if (all && stored > 0) {
+      const std::uint64_t size = options.mode.empty() ? count.totals.bytes : count.objects.bytes();
+      const double ratio = static_cast<double>(size) / static_cast<double>(stored);
+      line("Ratio:", fmt::format("{:.2f} bytes of {} for each byte stored", ratio, options.mode.empty() ? "files" : "objects"));
+      fields["compression_ratio"] = ratio;
+    }
+  }
+  context.json("stats", std::move(fields));
+  return damaged ? ExitCode::corrupt : ExitCode::ok;
+}
+
+Action define(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_filter_options(app, options->filter);
+  app.add_option("--mode", options->mode, "count one thing only: the files as restored, the objects stored, or files of different content")
+      ->check(CLI::IsMember({"restore-size", "raw-data", "files-by-contents"}));
+  app.add_option("SNAPSHOT", options->ids, "only these (ids, their first digits, or 'latest')");
+  return [options](Context& context) { return run(context, *options); };
+}
+
+}  // namespace
+
+extern const Command kStats{"stats", "count files, objects and bytes", define};
+
+}  // namespace kin::cmd

@@ -1,0 +1,69 @@
+#include <algorithm>
+
+#include "cmd/snapshot_options.h"
+
+namespace kin::cmd {
+namespace {
+
+struct Options {
+  store::SnapshotFilter filter;
+  std::vector<std::string> ids, add, remove, set;
+};
+
+std::vector<std::string> changed_tags(const Options& options, const std::vector<std::string>& tags) {
+  if (!options.set.empty()) return store::split_tags(options.set);
+  std::vector<std::string> out = tags;
+  out.insert(out.end(), options.add.begin(), options.add.end());
+  out = store::split_tags(out);
+  const std::vector<std::string> removed = store::split_tags(options.remove);
+  std::erase_if(out, [&](const std::string& tag) { return std::find(removed.begin(), removed.end(), tag) != removed.end(); });
+  return out;
+}
+
+Result<ExitCode> run(Context& context, const Options& options) {
+  if (options.set.empty() && options.add.empty() && options.remove.empty())
+    return Error(ErrorCode::invalid_argument, "nothing to do: give --add, --remove or --set");
+  if (!options.set.empty() && (!options.add.empty() || !options.remove.empty()))
+    return Error(ErrorCode::invalid_argument, "--set does not go with --add or --remove");
+  KIN_TRY_ASSIGN(const auto repository, open_repository(context));
+  std::vector<store::StoredSnapshot> snapshots;
+  if (options.ids.empty()) {
+    KIN_TRY_ASSIGN(snapshots, store::load_snapshots(*repository, options.filter));
+  }
+  for (const std::string& id : options.ids) {
+    KIN_TRY_ASSIGN(store::StoredSnapshot snapshot, store::find_snapshot(*repository, id, options.filter));
+    snapshots.push_back(std::move(snapshot));
+  }
+  std::size_t changed = 0;
+  for (store::StoredSnapshot& stored : snapshots) {
+    Snapshot copy = stored.snapshot;
+    copy.tags = changed_tags(options, copy.tags);
+    if (copy.tags == stored.snapshot.tags) continue;
+    if (!copy.original) copy.original = stored.id;
+    // The new one is durable before the old one goes.
+    KIN_TRY_ASSIGN(const SnapshotId id, repository->save_snapshot(copy));
+    KIN_TRY(repository->remove_snapshot(stored.id));
+    context.print(fmt::format("snapshot {} is now {}", stored.id.short_hex(), id.short_hex()));
+    context.json("changed", {{"old_snapshot_id", stored.id.hex()}, {"new_snapshot_id", id.hex()}});
+    ++changed;
+  }
+  context.print(fmt::format("changed the tags of {} snapshot{}", changed, changed == 1 ? "" : "s"));
+  context.json("summary", {{"changed_snapshots", changed}});
+  return ExitCode::ok;
+}
+
+Action define(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  add_filter_options(app, options->filter);
+  app.add_option("--add", options->add, "tags to add (a,b)")->allow_extra_args(false);
+  app.add_option("--remove", options->remove, "tags to remove")->allow_extra_args(false);
+  app.add_option("--set", options->set, "tags to have instead of all others")->allow_extra_args(false);
+  app.add_option("SNAPSHOT", options->ids, "only these (ids or their first digits)");
+  return [options](Context& context) { return run(context, *options); };
+}
+
+}  // namespace
+
+extern const Command kTag{"tag", "change the tags of snapshots", define};
+
+}  // namespace kin::cmd

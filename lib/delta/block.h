@@ -1,0 +1,76 @@
+// Block: the stored unit. One or more objects, encoded together, against at most one base.
+//
+// Its content is its objects' bytes one after the other. The header says all that is needed to decode the payload and to rebuild the index
+// and the feature store: docs/format.md draws it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
+#include "lib/delta/codec.h"
+#include "lib/object/object_id.h"
+#include "lib/object/object_store.h"
+
+namespace kin {
+
+// No block's content is larger, so no decoder allocates more, whatever a header claims.
+inline constexpr std::size_t kMostBlockBytes = 64 << 20;
+inline constexpr std::size_t kMostBlockObjects = 1 << 20;
+
+struct BlockObject {
+  ObjectId id;
+  ObjectKind kind = ObjectKind::data;
+  std::uint64_t size = 0;
+  std::vector<std::uint64_t> features;  // the object's sketch, ascending; may be empty
+
+  bool operator==(const BlockObject&) const = default;
+};
+
+struct BlockHeader {
+  std::uint8_t codec = 0;          // a CodecId, or one of a newer kin
+  std::optional<ObjectId> base;    // the object that the payload is a delta against
+  std::uint64_t content_size = 0;  // the sum of the objects' sizes
+  std::vector<BlockObject> objects;
+
+  bool operator==(const BlockHeader&) const = default;
+};
+
+Bytes encode_block_header(const BlockHeader& header);
+Result<BlockHeader> decode_block_header(ByteView bytes);
+
+// What enters the encoder: the header's codec is not yet chosen.
+struct PlainBlock {
+  std::vector<BlockObject> objects;
+  Bytes content;
+};
+
+struct EncodedBlock {
+  BlockHeader header;
+  Bytes payload;
+  bool refused = false;  // an encoding did not decode to the same bytes, so the content was kept plain: bad memory, or a bug
+};
+
+// One instance per thread.
+class BlockEncoder {
+ public:
+  explicit BlockEncoder(int level);
+  // Compresses, decodes, compares; keeps the encoding only if it is smaller than the content and gives back the same bytes.
+  EncodedBlock encode(PlainBlock block);
+
+ private:
+  std::unique_ptr<Codec> codec_;
+};
+
+// One instance per thread.
+class BlockDecoder {
+ public:
+  // `base` is the content of header.base, if it has one.
+  Result<Bytes> decode(const BlockHeader& header, ByteView base, ByteView payload);
+
+ private:
+  std::vector<std::unique_ptr<Codec>> codecs_;  // by wire id, made when first needed
+};
+
+}  // namespace kin

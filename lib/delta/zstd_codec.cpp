@@ -1,0 +1,70 @@
+// Zstandard, with the base as a raw-content prefix (ZSTD_CCtx_refPrefix): the window reaches back into the base, so a copy from it costs what
+// a copy from the content itself costs. loadDictionary would do the same at several times the set-up cost per block.
+#include <zstd.h>
+
+#include <bit>
+#include <string>
+
+#include "lib/base/check.h"
+#include "lib/delta/codec.h"
+
+namespace kin {
+namespace {
+
+// A window that covers base and content; the decoder is held to the same bound, so that a forged frame cannot ask for more.
+constexpr int kMostWindowLog = 27;
+
+int window_log(std::size_t bytes) {
+  const int log = std::bit_width(bytes);
+  return std::min(std::max(log, 10), kMostWindowLog);
+}
+
+class ZstdCodec : public Codec {
+ public:
+  explicit ZstdCodec(int level) : level_(level), compressor_(ZSTD_createCCtx()), decompressor_(ZSTD_createDCtx()) {
+    KIN_CHECK(compressor_ && decompressor_);
+  }
+
+  Result<Bytes> encode(ByteView base, ByteView content) override {
+    ZSTD_CCtx* const context = compressor_.get();
+    ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level_);
+    // The block's header has the size, and the seal is the checksum.
+    ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, window_log(base.size() + content.size()));
+    if (!base.empty()) ZSTD_CCtx_refPrefix(context, base.data(), base.size());
+    Bytes out(ZSTD_compressBound(content.size()));
+    const std::size_t size = ZSTD_compress2(context, out.data(), out.size(), content.data(), content.size());
+    if (ZSTD_isError(size)) return Error(ErrorCode::io, std::string("zstd: ") + ZSTD_getErrorName(size));
+    out.resize(size);
+    return out;
+  }
+
+  Result<Bytes> decode(ByteView base, ByteView payload, std::size_t size) override {
+    ZSTD_DCtx* const context = decompressor_.get();
+    ZSTD_DCtx_reset(context, ZSTD_reset_session_and_parameters);
+    ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, kMostWindowLog);
+    if (!base.empty()) ZSTD_DCtx_refPrefix(context, base.data(), base.size());
+    Bytes out(size);
+    const std::size_t got = ZSTD_decompressDCtx(context, out.data(), out.size(), payload.data(), payload.size());
+    if (ZSTD_isError(got)) return Error(ErrorCode::corrupt, std::string("zstd: ") + ZSTD_getErrorName(got));
+    if (got != size) return Error(ErrorCode::corrupt, "zstd: the payload decodes to the wrong length");
+    return out;
+  }
+
+ private:
+  struct Free {
+    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+    void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+  };
+
+  const int level_;
+  std::unique_ptr<ZSTD_CCtx, Free> compressor_;
+  std::unique_ptr<ZSTD_DCtx, Free> decompressor_;
+};
+
+}  // namespace
+
+std::unique_ptr<Codec> make_zstd_codec(int level) { return std::make_unique<ZstdCodec>(level); }
+
+}  // namespace kin

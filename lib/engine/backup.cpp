@@ -1,0 +1,391 @@
+#include "lib/engine/backup.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <utility>
+
+#include "lib/base/check.h"
+#include "lib/base/ordered_stage.h"
+#include "lib/base/worker_pool.h"
+#include "lib/engine/block_assembler.h"
+#include "lib/engine/file_reader.h"
+#include "lib/object/content.h"
+#include "lib/object/tree.h"
+
+namespace kin {
+namespace {
+
+// Memory: the two stages' limits, a 4 MiB buffer per reader, and what the store holds.
+constexpr std::size_t kReadLimitBytes = 12 << 20;
+constexpr std::size_t kEncodeLimitBytes = 12 << 20;
+// Small files travel together: handing over costs more than they do.
+constexpr std::size_t kBatchEntries = 64;
+constexpr std::uint64_t kBatchBytes = 1 << 20;
+constexpr std::size_t kRecordsPerWrite = 256;
+
+using Change = BackupObserver::Change;
+using WalkBatch = std::vector<WalkEntry>;
+
+// What the readers hand on: an entry, complete, or a part of a file that is not yet.
+struct ReadItem {
+  enum class Outcome { part, done, failed };
+  Outcome outcome = Outcome::done;
+  WalkEntry entry;  // not with parts
+  FilePart part;
+  bool reused = false;  // content known from the parent or the resume log
+  std::optional<Error> fatal;
+};
+
+class Backup {
+ public:
+  Backup(BlockStore& store, ResumeLog& log, const BackupRequest& request, BackupObserver& observer, std::stop_token stop)
+      : store_(store),
+        log_(log),
+        request_(request),
+        observer_(observer),
+        stop_(std::move(stop)),
+        encoding_(request.jobs, kEncodeLimitBytes, [this] { return make_encoder(); }),
+        reading_(request.jobs, kReadLimitBytes, [this] { return make_reader(); }),
+        assembler_(store, [this](PlainBlock block) { return encoding_.submit(std::move(block)); }) {}
+
+  Result<BackupResult> run();
+
+ private:
+  using Reading = OrderedStage<WalkBatch, ReadItem>;
+  using Encoding = OrderedStage<PlainBlock, EncodedBlock>;
+
+  // A directory whose entries are being collected.
+  struct Level {
+    Node node;
+    TreeWriter tree;
+  };
+
+  Reading::Worker make_reader();
+  Encoding::Worker make_encoder();
+  Result<void> walk();
+  Result<void> append();
+  Result<void> choose();
+  Result<void> take(ReadItem item);
+  Result<void> take_file(WalkEntry entry, bool reused);
+  Result<void> add_node(const Node& node) { return levels_.back().tree.add(node); }
+  Result<void> record(const WalkEntry& entry);
+  ReadItem read_entry(FileReader& reader, WalkEntry entry, const Reading::Emit& emit);
+  bool reuse_content(WalkEntry& entry);
+  bool all_stored(const std::vector<Extent>& extents);
+  void enter(Node node);
+
+  BlockStore& store_;
+  ResumeLog& log_;
+  const BackupRequest& request_;
+  BackupObserver& observer_;
+  const std::stop_token stop_;
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+
+  Encoding encoding_;
+  Reading reading_;
+  BlockAssembler assembler_;
+
+  std::vector<Level> levels_;
+  std::vector<Extent> file_extents_;  // of the file whose parts are coming
+  std::vector<std::pair<std::string, Bytes>> records_;
+  SnapshotSummary summary_;
+  std::atomic<std::uint64_t> skipped_{0};
+  std::atomic<std::uint64_t> stored_bytes_{0};
+};
+
+bool Backup::all_stored(const std::vector<Extent>& extents) {
+  for (const Extent& extent : extents) {
+    if (extent.kind == Extent::Kind::hole) continue;
+    const auto stored = store_.contains(extent.id);
+    if (!stored || !*stored) return false;
+  }
+  return true;
+}
+
+// The content of a file that has not changed, without reading it; only if all of it is really there.
+bool Backup::reuse_content(WalkEntry& entry) {
+  if (request_.read_all) return false;
+  if (entry.before && same_state(entry.node, *entry.before) && all_stored(entry.before->content)) {
+    entry.node.content = entry.before->content;
+    return true;
+  }
+  const auto recorded = log_.recorded(entry.tree_path);
+  if (!recorded || !*recorded) return false;
+  WireReader in(**recorded);
+  const Node node = decode_node(in);
+  if (!in.finish("record") || !same_state(entry.node, node) || !all_stored(node.content)) return false;
+  entry.node.content = node.content;
+  return true;
+}
+
+ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, const Reading::Emit& emit) {
+  ReadItem item;
+  if (reuse_content(entry)) {
+    item.reused = true;
+    item.entry = std::move(entry);
+    return item;
+  }
+  const std::string path = entry.path;
+  // The last part rides with the entry: a small file is one item.
+  std::optional<FilePart> held;
+  const auto hand_on = [&](FilePart part) {
+    observer_.on_read(path, part.size);
+    if (stop_.stop_requested()) return false;
+    bool going = true;
+    if (held) {
+      ReadItem piece;
+      piece.outcome = ReadItem::Outcome::part;
+      const std::size_t bytes = held->size;
+      piece.part = *std::move(held);
+      going = emit(std::move(piece), bytes);
+    }
+    held = std::move(part);
+    return going;
+  };
+  if (request_.stream) {
+    auto size = reader.read_stream(request_.stream->fd, path, hand_on);
+    if (size) entry.node.size = *size;
+    auto finished = size && request_.stream->finish ? request_.stream->finish() : Result<void>();
+    if (!size) item.fatal = std::move(size).error();
+    if (!finished) item.fatal = std::move(finished).error();
+  } else if (auto steady = reader.read_file(entry, hand_on); !steady) {
+    item.outcome = ReadItem::Outcome::failed;
+    observer_.on_skipped(path, steady.error());
+    ++skipped_;
+  } else if (!*steady) {
+    observer_.on_skipped(path, Error(ErrorCode::io, printable(path) + " changed while it was read; kept as it was read"));
+    ++skipped_;
+  }
+  if (held) item.part = *std::move(held);
+  item.entry = std::move(entry);
+  return item;
+}
+
+Backup::Reading::Worker Backup::make_reader() {
+  auto reader = std::make_shared<FileReader>(store_);
+  return [this, reader](WalkBatch batch, const Reading::Emit& emit) {
+    for (WalkEntry& entry : batch) {
+      ReadItem item;
+      if (entry.kind == WalkEntry::Kind::file) {
+        item = read_entry(*reader, std::move(entry), emit);
+      } else {
+        item.entry = std::move(entry);
+      }
+      const std::size_t bytes = item.part.size + 1024;
+      if (!emit(std::move(item), bytes)) return;
+    }
+  };
+}
+
+Backup::Encoding::Worker Backup::make_encoder() {
+  auto encoder = std::make_shared<BlockEncoder>(request_.level);
+  return [encoder](PlainBlock block, const Encoding::Emit& emit) {
+    EncodedBlock encoded = encoder->encode(std::move(block));
+    const std::size_t bytes = encoded.payload.size() + 1024;
+    emit(std::move(encoded), bytes);
+  };
+}
+
+Result<void> Backup::walk() {
+  WalkBatch batch;
+  std::uint64_t batch_bytes = 0;
+  const auto submit = [&] {
+    batch_bytes = 0;
+    return reading_.submit(std::exchange(batch, {}));
+  };
+  const auto emit = [&](WalkEntry entry) {
+    if (stop_.stop_requested()) return false;
+    batch_bytes += entry.node.size;
+    batch.push_back(std::move(entry));
+    return (batch.size() < kBatchEntries && batch_bytes < kBatchBytes) || submit();
+  };
+  Result<void> walked;
+  if (request_.stream) {
+    WalkEntry entry;
+    entry.kind = WalkEntry::Kind::file;
+    entry.path = entry.node.name = request_.stream->name;
+    entry.tree_path = "/" + request_.stream->name;
+    entry.node.mode = 0644;
+    entry.node.uid = request_.snapshot.uid;
+    entry.node.gid = request_.snapshot.gid;
+    entry.node.user = request_.snapshot.user;
+    entry.node.mtime = entry.node.ctime = request_.snapshot.time;
+    emit(std::move(entry));
+  } else {
+    const auto skip = [&](const std::string& path, const Error& error) {
+      observer_.on_skipped(path, error);
+      ++skipped_;
+    };
+    walked = Walker(request_.walk, &store_, request_.parent_tree, emit, skip).walk();
+  }
+  if (walked && !batch.empty()) submit();
+  if (!walked) reading_.cancel();
+  reading_.finish();
+  return walked;
+}
+
+Result<void> Backup::append() {
+  while (std::optional<EncodedBlock> block = encoding_.next()) {
+    if (block->refused)
+      observer_.on_warning("an encoded block did not decode to the same bytes and was kept plain: this machine's memory may be faulty");
+    auto stored = store_.append(*block);
+    if (!stored) {
+      encoding_.cancel();
+      reading_.cancel();
+      return std::move(stored).error();
+    }
+    stored_bytes_ += *stored;
+  }
+  return {};
+}
+
+void Backup::enter(Node node) {
+  levels_.push_back({std::move(node), TreeWriter([this](ObjectKind kind, Bytes bytes) -> Result<ObjectId> {
+                       const ObjectId id = store_.id_of(bytes);
+                       KIN_TRY(assembler_.add(kind, id, std::move(bytes)));
+                       return id;
+                     })});
+}
+
+Result<void> Backup::record(const WalkEntry& entry) {
+  WireWriter out;
+  encode_node(entry.node, out);
+  records_.emplace_back(entry.tree_path, out.take());
+  if (records_.size() < kRecordsPerWrite) return {};
+  return log_.record(std::exchange(records_, {}));
+}
+
+Result<void> Backup::take_file(WalkEntry entry, bool reused) {
+  if (!reused) {
+    KIN_TRY_ASSIGN(entry.node.content, fold_extents(std::move(file_extents_), [this](ObjectKind kind, Bytes bytes) -> Result<ObjectId> {
+                     const ObjectId id = store_.id_of(bytes);
+                     KIN_TRY(assembler_.add(kind, id, std::move(bytes)));
+                     return id;
+                   }));
+    if (!request_.stream) KIN_TRY(record(entry));
+    summary_.bytes_read += entry.node.size;
+  }
+  const bool known = entry.before && entry.before->type == NodeType::file;
+  const bool same = known && entry.before->content == entry.node.content && same_state(entry.node, *entry.before);
+  const Change change = !known ? Change::added : same ? Change::unmodified : Change::changed;
+  ++(change == Change::added ? summary_.files_new : same ? summary_.files_unmodified : summary_.files_changed);
+  ++summary_.files;
+  summary_.bytes += entry.node.size;
+  KIN_TRY(add_node(entry.node));
+  observer_.on_entry(entry, change);
+  return {};
+}
+
+Result<void> Backup::take(ReadItem item) {
+  if (item.fatal) return *std::move(item.fatal);
+  for (NewObject& object : item.part.objects) KIN_TRY(assembler_.add(ObjectKind::data, object.id, std::move(object.bytes)));
+  file_extents_.insert(file_extents_.end(), item.part.extents.begin(), item.part.extents.end());
+  if (item.outcome == ReadItem::Outcome::part) return {};
+  if (item.outcome == ReadItem::Outcome::failed) {
+    file_extents_.clear();
+    return {};
+  }
+  WalkEntry& entry = item.entry;
+  switch (entry.kind) {
+    case WalkEntry::Kind::file: {
+      auto taken = take_file(std::move(entry), item.reused);
+      file_extents_.clear();
+      return taken;
+    }
+    case WalkEntry::Kind::other:
+      ++summary_.others;
+      observer_.on_entry(entry, !entry.before ? Change::added : same_state(entry.node, *entry.before) ? Change::unmodified : Change::changed);
+      return add_node(entry.node);
+    case WalkEntry::Kind::enter:
+      ++summary_.directories;
+      enter(std::move(entry.node));
+      return {};
+    case WalkEntry::Kind::leave: {
+      KIN_CHECK(levels_.size() > 1);
+      Level done = std::move(levels_.back());
+      KIN_TRY_ASSIGN(done.node.subtree, done.tree.finish());
+      levels_.pop_back();
+      return add_node(done.node);
+    }
+  }
+  return {};
+}
+
+Result<void> Backup::choose() {
+  enter(Node{});
+  while (std::optional<ReadItem> item = reading_.next()) {
+    if (stop_.stop_requested()) break;
+    KIN_TRY(take(*std::move(item)));
+  }
+  return {};
+}
+
+Result<BackupResult> Backup::run() {
+  // Two tasks that run as long as the backup does, beside this thread, which chooses.
+  WorkerPool side(2, 2);
+  std::optional<Error> walk_error;
+  side.submit(
+      [&]() -> Result<void> {
+        if (auto walked = walk(); !walked) walk_error = std::move(walked).error();
+        return {};
+      },
+      1);
+  side.submit([this] { return append(); }, 1);
+
+  auto chosen = choose();
+  BackupResult result;
+  if (chosen && !stop_.stop_requested()) {
+    auto tree = levels_.size() == 1 ? levels_.back().tree.finish() : Result<ObjectId>(Error(ErrorCode::cancelled, "interrupted"));
+    if (tree) result.tree = *tree;
+    if (tree) chosen = assembler_.flush();
+    if (!tree) chosen = std::move(tree).error();
+  }
+  reading_.cancel();
+  encoding_.finish();
+  KIN_TRY(side.wait());  // what the appender ran into comes first: the others only saw the pipeline close
+  if (walk_error) return *std::move(walk_error);
+  if (!records_.empty()) KIN_TRY(log_.record(std::exchange(records_, {})));
+  const bool interrupted = stop_.stop_requested();
+  if (interrupted || !chosen) {
+    // What is encoded is kept: the next run will not have to do it again.
+    KIN_TRY(store_.flush());
+    if (interrupted) return Error(ErrorCode::cancelled, "interrupted; what was stored so far is kept, and the next backup goes on from there");
+    return std::move(chosen).error();
+  }
+
+  summary_.skipped = skipped_;
+  summary_.objects_added = assembler_.added_objects();
+  summary_.bytes_added = assembler_.added_bytes();
+  summary_.bytes_stored = stored_bytes_;
+  result.summary = summary_;
+  if (request_.skip_if_unchanged && request_.parent_tree == result.tree) return result;
+  Snapshot snapshot = request_.snapshot;
+  snapshot.parent = request_.parent;
+  snapshot.tree = result.tree;
+  snapshot.summary = summary_;
+  snapshot.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
+  KIN_TRY_ASSIGN(result.snapshot, store_.commit(snapshot));
+  KIN_TRY(log_.clear_records());
+  return result;
+}
+
+}  // namespace
+
+Result<BackupResult> backup(BlockStore& store, ResumeLog& log, const BackupRequest& request, BackupObserver& observer, std::stop_token stop) {
+  return Backup(store, log, request, observer, std::move(stop)).run();
+}
+
+void count_totals(const WalkOptions& options, BackupTotals& totals, std::stop_token stop) {
+  const auto emit = [&](const WalkEntry& entry) {
+    if (entry.kind == WalkEntry::Kind::file) {
+      ++totals.files;
+      totals.bytes += entry.node.size;
+    }
+    return !stop.stop_requested();
+  };
+  const auto walked = Walker(options, nullptr, std::nullopt, emit, [](const std::string&, const Error&) {}).walk();
+  totals.complete = walked.has_value() && !stop.stop_requested();
+}
+
+}  // namespace kin

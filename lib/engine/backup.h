@@ -1,0 +1,66 @@
+// Backup: walk ─► read and segment ×N ─► choose ×1 ─► encode and verify ×N ─► append ×1.
+//
+// The two middle stages keep the order of their input (OrderedStage), and whatever decides where an object goes runs in one thread: so -j1 and -j8 write the same
+// packs. Memory is bounded by the stages' limits, whatever the size of files and directories.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+#include "lib/engine/block_store.h"
+#include "lib/engine/resume_log.h"
+#include "lib/engine/walker.h"
+
+namespace kin {
+
+// Told of what happens, from several threads at once.
+class BackupObserver {
+ public:
+  enum class Change { added, changed, unmodified };
+
+  virtual ~BackupObserver() = default;
+  virtual void on_entry(const WalkEntry&, Change) {}          // a file, link or device is done
+  virtual void on_read(const std::string& /*path*/, std::uint64_t /*bytes*/) {}  // while a file is read
+  virtual void on_skipped(const std::string& /*path*/, const Error&) {}
+  virtual void on_warning(const std::string& /*message*/) {}
+};
+
+struct BackupStream {
+  int fd = -1;
+  std::string name;  // the file's, in the snapshot
+  // Asked after the end of the stream; an error means that nothing is to be kept.
+  std::function<Result<void>()> finish;
+};
+
+struct BackupRequest {
+  WalkOptions walk;
+  std::optional<BackupStream> stream;  // instead of files
+  std::optional<SnapshotId> parent;
+  std::optional<ObjectId> parent_tree;
+  bool read_all = false;  // --force
+  unsigned jobs = 2;
+  int level = 3;
+  bool skip_if_unchanged = false;
+  Snapshot snapshot;  // host, user, paths, tags, time, version: what the caller knows
+};
+
+struct BackupResult {
+  std::optional<SnapshotId> snapshot;  // none if skipped as unchanged
+  SnapshotSummary summary;
+  ObjectId tree;
+};
+
+// cancelled if asked to stop: what was stored so far is kept, and found again by the next backup.
+Result<BackupResult> backup(BlockStore& store, ResumeLog& log, const BackupRequest& request, BackupObserver& observer, std::stop_token stop);
+
+// What a backup would read, counted ahead for a progress bar.
+struct BackupTotals {
+  std::atomic<std::uint64_t> files{0}, bytes{0};
+  std::atomic<bool> complete{false};
+};
+void count_totals(const WalkOptions& options, BackupTotals& totals, std::stop_token stop);
+
+}  // namespace kin

@@ -1,0 +1,24 @@
+#include "lib/engine/block_store.h"
+
+#include <algorithm>
+
+namespace kin {
+
+BlockContent::BlockContent(const std::vector<BlockObject>& objects, Bytes content) : content_(std::move(content)) {
+  entries_.reserve(objects.size());
+  std::size_t offset = 0;
+  for (const BlockObject& object : objects) {
+    const bool group = object.kind == ObjectKind::group;
+    entries_.push_back({object.id, group ? 0 : offset, static_cast<std::size_t>(object.size)});
+    if (!group) offset += static_cast<std::size_t>(object.size);
+  }
+  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.id < b.id; });
+}
+
+std::optional<ByteView> BlockContent::find(const ObjectId& id) const {
+  const auto at = std::lower_bound(entries_.begin(), entries_.end(), id, [](const Entry& entry, const ObjectId& wanted) { return entry.id < wanted; });
+  if (at == entries_.end() || at->id != id) return std::nullopt;
+  return ByteView(content_).subspan(at->offset, at->size);
+}
+
+}  // namespace kin

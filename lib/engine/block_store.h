@@ -1,0 +1,73 @@
+// What backup, restore and check need from the repository, beyond single objects.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/delta/block.h"
+#include "lib/object/object_store.h"
+#include "lib/object/segmenter.h"
+#include "lib/object/snapshot.h"
+
+namespace kin {
+
+// Names a stored block. Ordered by pack and offset: reading in this order is reading forwards.
+struct BlockRef {
+  ObjectId pack;
+  std::uint64_t offset = 0;
+  std::uint32_t stored_size = 0;
+  std::uint64_t content_size = 0;
+
+  std::strong_ordering operator<=>(const BlockRef& other) const {
+    if (const auto order = pack <=> other.pack; order != 0) return order;
+    return offset <=> other.offset;
+  }
+  bool operator==(const BlockRef& other) const { return (*this <=> other) == 0; }
+};
+
+// A decoded block, each object checked against its id.
+class BlockContent {
+ public:
+  BlockContent(const std::vector<BlockObject>& objects, Bytes content);
+
+  std::optional<ByteView> find(const ObjectId& id) const;  // valid as long as this lives
+  std::size_t size() const { return content_.size(); }
+
+ private:
+  struct Entry {
+    ObjectId id;
+    std::size_t offset, size;
+  };
+  std::vector<Entry> entries_;  // ascending by id
+  Bytes content_;
+};
+
+// Thread-safe.
+class BlockReader : public ObjectReader {
+ public:
+  // The block that holds the object; not_found if none does.
+  virtual Result<BlockRef> locate(const ObjectId& id) = 0;
+  virtual Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) = 0;
+};
+
+// Where a backup writes.
+class BlockStore : public BlockReader {
+ public:
+  // Thread-safe.
+  virtual ObjectId id_of(ByteView object) const = 0;
+  virtual const Segmenter& segmenter() const = 0;
+
+  // True, once, for an object that is neither stored nor claimed: the caller now has to append it. One thread at a time.
+  virtual Result<bool> claim(const ObjectId& id) = 0;
+  // Takes the block into a pack; gives the bytes that it takes there. In the order of the calls, one thread at a time (not the one that claims).
+  virtual Result<std::uint64_t> append(const EncodedBlock& block) = 0;
+  // Makes durable and known what was appended. One thread at a time; nobody appends meanwhile.
+  virtual Result<void> flush() = 0;
+  // flush(), then the snapshot: the one commit point.
+  virtual Result<SnapshotId> commit(const Snapshot& snapshot) = 0;
+};
+
+}  // namespace kin

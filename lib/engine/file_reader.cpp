@@ -1,0 +1,111 @@
+#include "lib/engine/file_reader.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace kin {
+namespace {
+
+Error stopped() { return Error(ErrorCode::cancelled, "interrupted"); }
+
+Result<Fd> open_for_reading(const WalkEntry& entry) {
+  // Without O_NONBLOCK, a FIFO that took the file's place would hang us. O_NOATIME is for owners only.
+  constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  Fd fd(::openat(entry.directory->get(), entry.disk_name.c_str(), kFlags | O_NOATIME));
+  if (!fd && errno == EPERM) fd = Fd(::openat(entry.directory->get(), entry.disk_name.c_str(), kFlags));
+  if (!fd) return errno_error("cannot open", entry.path);
+  return fd;
+}
+
+// Where the next run of data begins and ends, at or after `offset`; the end of the file if there is none.
+std::pair<std::uint64_t, std::uint64_t> next_data(int fd, std::uint64_t offset, std::uint64_t size) {
+  const off_t data = ::lseek(fd, static_cast<off_t>(offset), SEEK_DATA);
+  if (data < 0) return {size, size};  // ENXIO: only a hole is left
+  const off_t hole = ::lseek(fd, data, SEEK_HOLE);
+  return {static_cast<std::uint64_t>(data), hole < 0 ? size : static_cast<std::uint64_t>(hole)};
+}
+
+}  // namespace
+
+FileReader::FileReader(const BlockStore& store) : store_(store) {}
+
+Result<std::uint64_t> FileReader::read_run(int fd, std::uint64_t limit, const std::string& path, const Emit& emit) {
+  std::uint64_t total = 0;
+  std::size_t have = 0;  // bytes in the buffer
+  bool first = true, ended = false;
+  for (;;) {
+    const std::uint64_t left = limit - total - have;
+    const std::size_t want = static_cast<std::size_t>(std::min<std::uint64_t>(Segmenter::kMostBytes - have, left));
+    if (!ended && want > 0) {
+      if (buffer_.size() < have + want) buffer_.resize(have + want);
+      KIN_TRY_ASSIGN(const std::size_t got, read_up_to(fd, std::span(buffer_).subspan(have, want), path));
+      have += got;
+      ended = got < want;
+    }
+    if (have == 0) return total;
+    const ByteView content = ByteView(buffer_).first(have);
+    const bool all = ended || left == want;
+    const std::size_t cut = first && all && have <= Segmenter::kWholeBytes ? have : store_.segmenter().cut(content);
+    FilePart part;
+    NewObject& object = part.objects.emplace_back();
+    object.bytes.assign(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(cut));
+    object.id = store_.id_of(object.bytes);
+    part.extents.push_back({Extent::Kind::data, cut, object.id});
+    part.size = cut;
+    if (!emit(std::move(part))) return stopped();
+    total += cut;
+    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(cut), buffer_.begin() + static_cast<std::ptrdiff_t>(have), buffer_.begin());
+    have -= cut;
+    first = false;
+  }
+}
+
+Result<std::uint64_t> FileReader::read_stream(int fd, const std::string& name, const Emit& emit) {
+  return read_run(fd, std::numeric_limits<std::uint64_t>::max(), name, emit);
+}
+
+Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit) {
+  KIN_TRY_ASSIGN(const Fd fd, open_for_reading(entry));
+  struct stat before {};
+  if (::fstat(fd.get(), &before) != 0) return errno_error("cannot read", entry.path);
+  if (!S_ISREG(before.st_mode)) return Error(ErrorCode::io, printable(entry.path) + " is no longer a file");
+  Node node = node_from_stat(std::move(entry.node.name), before, names_);
+  node.attributes = std::move(entry.node.attributes);
+  entry.node = std::move(node);
+
+  const auto size = static_cast<std::uint64_t>(before.st_size);
+  const bool sparse = static_cast<std::uint64_t>(before.st_blocks) * 512 < size;
+  std::uint64_t done = 0;
+  if (!sparse) {
+    // Files of /proc say that they are empty, and are not.
+    const std::uint64_t limit = size == 0 ? std::numeric_limits<std::uint64_t>::max() : size;
+    KIN_TRY_ASSIGN(done, read_run(fd.get(), limit, entry.path, emit));
+  }
+  while (sparse && done < size) {
+    const auto [begin, end] = next_data(fd.get(), done, size);
+    if (begin > done) {
+      FilePart hole;
+      hole.extents.push_back({Extent::Kind::hole, begin - done, {}});
+      hole.size = begin - done;
+      if (!emit(std::move(hole))) return stopped();
+      done = begin;
+    }
+    if (end <= begin) break;
+    if (::lseek(fd.get(), static_cast<off_t>(begin), SEEK_SET) < 0) return errno_error("cannot read", entry.path);
+    KIN_TRY_ASSIGN(const std::uint64_t got, read_run(fd.get(), std::min(end, size) - begin, entry.path, emit));
+    done += got;
+    if (got < std::min(end, size) - begin) break;
+  }
+  entry.node.size = done;
+  struct stat after {};
+  if (::fstat(fd.get(), &after) != 0) return errno_error("cannot read", entry.path);
+  return done == static_cast<std::uint64_t>(after.st_size) && before.st_mtim.tv_sec == after.st_mtim.tv_sec &&
+         before.st_mtim.tv_nsec == after.st_mtim.tv_nsec;
+}
+
+}  // namespace kin

@@ -1,0 +1,87 @@
+#include "lib/engine/path_filter.h"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <span>
+
+#include "lib/base/bytes.h"
+#include "lib/base/file.h"
+
+namespace kin {
+namespace {
+
+constexpr std::uint64_t kMostPatternFileBytes = 64 << 20;
+
+using Components = std::span<const std::string>;
+
+// Whether the pattern matches the path, or one of its ancestors.
+bool matches_from_start(Components pattern, Components path, int flags) {
+  for (; !pattern.empty(); pattern = pattern.subspan(1), path = path.subspan(1)) {
+    if (pattern.front() == "**") {
+      while (!pattern.empty() && pattern.front() == "**") pattern = pattern.subspan(1);
+      if (pattern.empty()) return true;
+      for (; !path.empty(); path = path.subspan(1))
+        if (matches_from_start(pattern, path, flags)) return true;
+      return false;
+    }
+    if (path.empty() || ::fnmatch(pattern.front().c_str(), path.front().c_str(), flags) != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string> path_components(std::string_view path) {
+  std::vector<std::string> out;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    if (end > 0 && path.substr(0, end) != ".") out.emplace_back(path.substr(0, end));
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return out;
+}
+
+void PathFilter::add(std::string pattern, bool ignore_case) {
+  Rule rule;
+  rule.ignore_case = ignore_case;
+  if (pattern.starts_with('!')) {
+    rule.negated = true;
+    pattern.erase(0, 1);
+  }
+  rule.anchored = pattern.starts_with('/');
+  rule.components = path_components(pattern);
+  if (!rule.components.empty()) rules_.push_back(std::move(rule));
+}
+
+Result<void> PathFilter::add_file(const std::string& path, bool ignore_case) {
+  KIN_TRY_ASSIGN(const Bytes bytes, read_file(path, kMostPatternFileBytes));
+  std::string_view text = as_text(bytes);
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty() && !line.starts_with('#')) add(std::string(line), ignore_case);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return {};
+}
+
+bool PathFilter::matches(std::string_view path) const {
+  if (rules_.empty()) return false;
+  const std::vector<std::string> components = path_components(path);
+  bool matched = false;
+  for (const Rule& rule : rules_) {
+    if (matched != rule.negated) continue;  // it would change nothing
+    const int flags = rule.ignore_case ? FNM_CASEFOLD : 0;
+    bool hit = false;
+    for (std::size_t start = 0; start < components.size() && !hit; ++start) {
+      hit = matches_from_start(rule.components, Components(components).subspan(start), flags);
+      if (rule.anchored) break;
+    }
+    if (hit) matched = !rule.negated;
+  }
+  return matched;
+}
+
+}  // namespace kin

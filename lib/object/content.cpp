@@ -1,0 +1,73 @@
+#include "lib/object/content.h"
+
+#include <algorithm>
+#include <span>
+
+namespace kin {
+namespace {
+
+// A list of lists of lists ... of 4,096 each: 8 levels are more than any file needs, and end a loop in a forged list.
+constexpr int kMostLevels = 8;
+constexpr std::uint8_t kListVersion = 1;
+
+Result<std::vector<Extent>> decode_list(ByteView bytes, const Extent& list) {
+  WireReader in(bytes);
+  if (in.u8() != kListVersion) in.fail();
+  std::vector<Extent> extents(in.count(2));
+  std::uint64_t left = list.size;
+  for (Extent& extent : extents) {
+    extent = decode_extent(in);
+    if (extent.size > left) in.fail();
+    left -= extent.size;
+  }
+  if (left != 0) in.fail();
+  KIN_TRY(in.finish("extent list " + list.id.short_hex()));
+  return extents;
+}
+
+Result<void> visit_extents(ObjectReader& reader, const std::vector<Extent>& extents, std::uint64_t offset, int level,
+                           const VisitExtent& visit, const VisitList& visit_list) {
+  if (level > kMostLevels) return Error(ErrorCode::corrupt, "extent lists are nested too deep");
+  for (const Extent& extent : extents) {
+    if (extent.kind != Extent::Kind::list) {
+      KIN_TRY(visit(extent, offset));
+    } else if (!visit_list || visit_list(extent.id)) {
+      KIN_TRY_ASSIGN(const auto bytes, reader.load(extent.id));
+      KIN_TRY_ASSIGN(const std::vector<Extent> inner, decode_list(*bytes, extent));
+      KIN_TRY(visit_extents(reader, inner, offset, level + 1, visit, visit_list));
+    }
+    offset += extent.size;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Extent>> fold_extents(std::vector<Extent> extents, const StoreObject& store) {
+  while (extents.size() > kInlineExtents) {
+    std::vector<Extent> lists;
+    for (std::span<const Extent> rest = extents; !rest.empty();) {
+      const std::span<const Extent> part = rest.first(std::min(rest.size(), kListExtents));
+      rest = rest.subspan(part.size());
+      WireWriter out;
+      out.u8(kListVersion);
+      out.varint(part.size());
+      Extent list{Extent::Kind::list, 0, {}};
+      for (const Extent& extent : part) {
+        encode_extent(extent, out);
+        list.size += extent.size;
+      }
+      KIN_TRY_ASSIGN(list.id, store(ObjectKind::list, out.take()));
+      lists.push_back(list);
+    }
+    extents = std::move(lists);
+  }
+  return extents;
+}
+
+Result<void> for_each_extent(ObjectReader& reader, const std::vector<Extent>& extents, const VisitExtent& visit,
+                             const VisitList& visit_list) {
+  return visit_extents(reader, extents, 0, 0, visit, visit_list);
+}
+
+}  // namespace kin

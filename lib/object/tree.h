@@ -1,0 +1,67 @@
+// Tree: one directory level, as objects. A small directory is one leaf. A large one is many leaves under inner nodes, cut where the hash
+// of a name says so: the same entries give the same leaves, and one changed entry changes one leaf and the path to it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lib/object/content.h"
+#include "lib/object/node.h"
+#include "lib/object/object_store.h"
+
+namespace kin {
+
+// Builds a tree from nodes in strictly increasing order of name (as bytes). Holds one unfinished node per level.
+// One thread at a time.
+class TreeWriter {
+ public:
+  explicit TreeWriter(StoreObject store) : store_(std::move(store)) {}
+
+  Result<void> add(const Node& node);
+  Result<ObjectId> finish();  // once: the root's id
+
+ private:
+  struct Level {
+    WireWriter entries;
+    std::size_t count = 0;
+    std::string first_name;
+  };
+
+  Result<void> add_entry(std::size_t level, const std::string& name, ByteView entry);
+  Result<ObjectId> close_level(std::size_t level);
+
+  StoreObject store_;
+  std::vector<Level> levels_;
+  std::string last_name_;
+};
+
+// Reads a tree's nodes in order, one leaf in memory at a time. The reader must outlive it. One thread at a time.
+class TreeCursor {
+ public:
+  TreeCursor(ObjectReader& reader, const ObjectId& root) : reader_(reader) { pending_.push_back({root, -1}); }
+
+  // Sees the id of each tree object before it is loaded; false skips what lies below.
+  void on_object(VisitList visit) { visit_ = std::move(visit); }
+
+  // Nothing after the last node.
+  Result<std::optional<Node>> next();
+
+ private:
+  struct Child {
+    ObjectId id;
+    int level;  // what it must be; -1 for the root, which may be any
+  };
+  Result<void> descend();
+
+  ObjectReader& reader_;
+  VisitList visit_;
+  std::vector<Child> pending_;  // the next one last
+  std::vector<Node> leaf_;      // the next one last
+  std::string last_name_;
+};
+
+// The entry with this name, if there is one.
+Result<std::optional<Node>> find_in_tree(ObjectReader& reader, const ObjectId& root, std::string_view name);
+
+}  // namespace kin

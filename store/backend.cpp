@@ -1,0 +1,38 @@
+#include "store/backend.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "store/local_backend.h"
+
+namespace kin::store {
+
+std::string_view name_of(FileKind kind) {
+  switch (kind) {
+    case FileKind::config: return "config";
+    case FileKind::key: return "key";
+    case FileKind::pack: return "pack";
+    case FileKind::index: return "index segment";
+    case FileKind::snapshot: return "snapshot";
+  }
+  return "file";
+}
+
+std::string FileName::text() const {
+  return kind == FileKind::config ? "config" : fmt::format("{} {}", name_of(kind), name.substr(0, 8));
+}
+
+bool is_file_name(std::string_view name) {
+  return name.size() == 64 && std::all_of(name.begin(), name.end(),
+                                          [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+}
+
+Result<std::unique_ptr<Backend>> open_backend(const std::string& location) {
+  const std::size_t colon = location.find("://");
+  if (colon != std::string::npos && location.find('/') > colon)
+    return Error(ErrorCode::unsupported, fmt::format("{} is not a local path, and kin has no other kind of repository yet", location));
+  return std::unique_ptr<Backend>(std::make_unique<LocalBackend>(location));
+}
+
+}  // namespace kin::store

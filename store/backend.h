@@ -1,0 +1,64 @@
+// Backend: named, immutable files; knows nothing of objects. Implementations: local directory, memory (tests), and in tests a faulty one.
+//
+// A file is written whole by put() and is then visible to this Backend. It is durable, and visible to others, after the next sync() and
+// not before: a crash in between loses it whole, never in part. So: put packs, sync, put index, sync, put snapshot, sync.
+// Thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
+
+namespace kin::store {
+
+enum class FileKind { config, key, pack, index, snapshot };
+inline constexpr FileKind kAllFileKinds[] = {FileKind::config, FileKind::key, FileKind::pack, FileKind::index, FileKind::snapshot};
+
+std::string_view name_of(FileKind kind);  // "pack"
+
+struct FileName {
+  FileKind kind;
+  std::string name;  // hexadecimal; empty for the config, of which there is one
+
+  std::string text() const;  // for messages: "pack 77c0a1b2"
+  auto operator<=>(const FileName&) const = default;
+};
+
+inline FileName config_name() { return {FileKind::config, ""}; }
+
+struct FileInfo {
+  std::string name;
+  std::uint64_t size = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual std::string location() const = 0;  // for messages: the path or address
+
+  // Putting what is there already is no error and changes nothing: names are hashes of contents. (The config alone may be replaced.)
+  virtual Result<void> put(const FileName& name, ByteView bytes) = 0;
+  virtual Result<void> sync() = 0;
+
+  virtual Result<Bytes> get(const FileName& name) = 0;  // not_found if there is no such file
+  // Exactly `size` bytes; corrupt if the file is shorter.
+  virtual Result<Bytes> get_range(const FileName& name, std::uint64_t offset, std::size_t size) = 0;
+  // What others have not synced yet is not listed. Foreign names are left out.
+  virtual Result<std::vector<FileInfo>> list(FileKind kind) = 0;
+  virtual Result<void> remove(const FileName& name) = 0;  // removing what is not there is no error
+};
+
+// A hash in hexadecimal, which every name but the config's is.
+bool is_file_name(std::string_view name);
+
+// Where a person says it is: a path, so far. Makes nothing.
+Result<std::unique_ptr<Backend>> open_backend(const std::string& location);
+
+std::unique_ptr<Backend> make_memory_backend();
+
+}  // namespace kin::store

@@ -1,0 +1,270 @@
+#include "store/check.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <random>
+#include <set>
+
+#include "lib/base/wire.h"
+#include "lib/object/content.h"
+#include "lib/object/tree.h"
+
+namespace kin::store {
+namespace {
+
+constexpr int kMostDepth = 4000;
+
+// Which ids were seen. 16 of the 32 bytes tell them apart for certain enough, and a mistake only skips a check.
+class SeenIds {
+ public:
+  bool add(const ObjectId& id) {
+    std::pair<std::uint64_t, std::uint64_t> key;
+    std::memcpy(&key.first, id.bytes.data(), 8);
+    std::memcpy(&key.second, id.bytes.data() + 8, 8);
+    return seen_.insert(key).second;
+  }
+  std::size_t size() const { return seen_.size(); }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const std::pair<std::uint64_t, std::uint64_t>& key) const { return key.first; }
+  };
+  std::unordered_set<std::pair<std::uint64_t, std::uint64_t>, Hash> seen_;
+};
+
+class Check {
+ public:
+  Check(Repository& repository, const ReadSubset& subset, const CheckObserver& observer, std::stop_token stop)
+      : repository_(repository), subset_(subset), observer_(observer), stop_(std::move(stop)) {}
+
+  Result<CheckStats> run();
+
+ private:
+  void problem(const std::string& text) {
+    ++stats_.problems;
+    observer_.on_problem(text);
+  }
+  Result<void> check_index();
+  Result<void> check_snapshots();
+  Result<void> check_tree(const ObjectId& tree, const std::string& where, int depth);
+  Result<void> check_content(const Node& node, const std::string& where);
+  Result<void> check_packs();
+  void check_pack(const FileInfo& pack);
+  std::vector<FileInfo> choose_packs() const;
+  Result<void> stopped() const {
+    if (stop_.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
+    return {};
+  }
+
+  Repository& repository_;
+  const ReadSubset subset_;
+  const CheckObserver& observer_;
+  const std::stop_token stop_;
+  CheckStats stats_;
+  std::vector<FileInfo> packs_;                                   // by name
+  std::map<std::string, std::set<std::uint64_t>> indexed_blocks_;  // offsets, of the packs to be read
+  SeenIds seen_trees_, seen_objects_;
+};
+
+std::vector<FileInfo> Check::choose_packs() const {
+  std::vector<FileInfo> chosen;
+  switch (subset_.kind) {
+    case ReadSubset::Kind::none: break;
+    case ReadSubset::Kind::all: return packs_;
+    case ReadSubset::Kind::nth:
+      // By name, so that n = 1..t together read every pack, also when packs come and go in between.
+      for (const FileInfo& pack : packs_) {
+        std::uint32_t start = 0;
+        std::from_chars(pack.name.data(), pack.name.data() + 8, start, 16);
+        if (start % subset_.of == subset_.n - 1) chosen.push_back(pack);
+      }
+      break;
+    case ReadSubset::Kind::percent:
+    case ReadSubset::Kind::bytes: {
+      std::uint64_t total = 0;
+      for (const FileInfo& pack : packs_) total += pack.size;
+      std::vector<FileInfo> shuffled = packs_;
+      std::shuffle(shuffled.begin(), shuffled.end(), std::mt19937_64(std::random_device{}()));
+      const double wanted = subset_.kind == ReadSubset::Kind::bytes ? static_cast<double>(subset_.bytes) : static_cast<double>(total) * subset_.percent / 100;
+      double bytes = 0;
+      for (const FileInfo& pack : shuffled) {
+        if (bytes >= wanted) break;
+        bytes += static_cast<double>(pack.size);
+        chosen.push_back(pack);
+      }
+      break;
+    }
+  }
+  return chosen;
+}
+
+Result<void> Check::check_index() {
+  KIN_TRY_ASSIGN(packs_, repository_.backend().list(FileKind::pack));
+  std::sort(packs_.begin(), packs_.end(), [](const FileInfo& a, const FileInfo& b) { return a.name < b.name; });
+  stats_.packs = packs_.size();
+  std::map<std::string, std::uint64_t> sizes;
+  for (const FileInfo& pack : packs_) sizes[pack.name] = pack.size;
+  std::set<std::string> to_read, indexed, reported;
+  for (const FileInfo& pack : choose_packs()) to_read.insert(pack.name);
+
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> segments, repository_.backend().list(FileKind::index));
+  for (const FileInfo& file : segments) {
+    KIN_TRY(stopped());
+    const auto segment = repository_.load_index_segment(file.name);
+    if (!segment) {
+      problem(segment.error().message());
+      continue;
+    }
+    for (const IndexPack& pack : segment->packs) {
+      const std::string name = pack.id.hex();
+      indexed.insert(name);
+      const auto at = sizes.find(name);
+      if (at == sizes.end()) {
+        if (reported.insert(name).second) problem(FileName{FileKind::pack, name}.text() + " is missing");
+      } else if (at->second != pack.size) {
+        if (reported.insert(name).second)
+          problem(fmt::format("{} has {} bytes instead of {}", FileName{FileKind::pack, name}.text(), at->second, pack.size));
+      }
+    }
+    for (const IndexBlock& block : segment->blocks) {
+      const std::string name = segment->packs[block.pack].id.hex();
+      if (to_read.contains(name)) indexed_blocks_[name].insert(block.range.offset);
+    }
+  }
+  for (const FileInfo& pack : packs_)
+    if (!indexed.contains(pack.name)) ++stats_.unindexed_packs;
+  if (stats_.problems == 0) KIN_TRY(repository_.refresh_index());
+  return {};
+}
+
+Result<void> Check::check_content(const Node& node, const std::string& where) {
+  const auto checked = for_each_extent(
+      repository_, node.content,
+      [&](const Extent& extent, std::uint64_t) -> Result<void> {
+        if (extent.kind == Extent::Kind::hole || !seen_objects_.add(extent.id)) return {};
+        KIN_TRY_ASSIGN(const std::optional<Location> location, repository_.find_location(extent.id));
+        if (!location) problem(fmt::format("{}: object {} is missing", where, extent.id.short_hex()));
+        if (location && location->size != extent.size)
+          problem(fmt::format("{}: object {} has {} bytes instead of {}", where, extent.id.short_hex(), location->size, extent.size));
+        return {};
+      },
+      [&](const ObjectId& id) { return seen_objects_.add(id); });
+  if (!checked) problem(where + ": " + checked.error().message());
+  return {};
+}
+
+Result<void> Check::check_tree(const ObjectId& tree, const std::string& where, int depth) {
+  KIN_TRY(stopped());
+  if (depth > kMostDepth) {
+    problem(where + ": more directories deep than kin ever stores");
+    return {};
+  }
+  TreeCursor cursor(repository_, tree);
+  cursor.on_object([&](const ObjectId& id) { return seen_trees_.add(id); });
+  for (;;) {
+    auto node = cursor.next();
+    if (!node) {
+      problem(fmt::format("{}: {}", where, node.error().message()));
+      return {};
+    }
+    if (!*node) return {};
+    const std::string path = where + "/" + printable((*node)->name);
+    if ((*node)->type == NodeType::file) KIN_TRY(check_content(**node, path));
+    if ((*node)->type == NodeType::directory) KIN_TRY(check_tree((*node)->subtree, path, depth + 1));
+  }
+}
+
+Result<void> Check::check_snapshots() {
+  KIN_TRY_ASSIGN(const std::vector<SnapshotId> ids, repository_.list_snapshots());
+  for (const SnapshotId& id : ids) {
+    observer_.on_progress("snapshots", stats_.snapshots, ids.size());
+    const auto snapshot = repository_.load_snapshot(id);
+    ++stats_.snapshots;
+    if (!snapshot) {
+      problem(snapshot.error().message());
+      continue;
+    }
+    KIN_TRY(check_tree(snapshot->tree, "snapshot " + id.short_hex() + ":", 0));
+  }
+  stats_.trees = seen_trees_.size();
+  stats_.objects = seen_objects_.size();
+  return {};
+}
+
+void Check::check_pack(const FileInfo& pack) {
+  const FileName name{FileKind::pack, pack.name};
+  const auto file = repository_.backend().get(name);
+  if (!file) return problem(file.error().message());
+  stats_.bytes_read += file->size();
+  if (hex(hash(*file)) != pack.name) problem(name.text() + ": checksum mismatch: the file is damaged");
+  // Even so: which blocks are lost, and which are not?
+  std::set<std::uint64_t> missing = std::move(indexed_blocks_[pack.name]);
+  const auto salt = read_pack_prefix(*file);
+  if (!salt) return problem(name.text() + ": " + salt.error().message());
+  const auto scanned = scan_pack(repository_.sealer(), repository_.backend(), pack, [&](const BlockHeader&, BlockRange range) -> Result<void> {
+    missing.erase(range.offset);
+    const ByteView record = ByteView(*file).subspan(static_cast<std::size_t>(range.offset), range.size);
+    const auto content = repository_.decode_record(*salt, range.offset, record, nullptr);
+    if (!content) problem(fmt::format("{} at byte {}: {}", name.text(), range.offset, content.error().message()));
+    return {};
+  });
+  if (!scanned) problem(scanned.error().message());
+  if (!missing.empty()) problem(fmt::format("{}: {} of its blocks cannot be found in it", name.text(), missing.size()));
+}
+
+Result<void> Check::check_packs() {
+  // The same choice as in check_index: those whose blocks were noted. Packs that no segment lists are read only when all are.
+  std::vector<FileInfo> chosen;
+  for (const FileInfo& pack : packs_)
+    if (subset_.kind == ReadSubset::Kind::all || indexed_blocks_.contains(pack.name)) chosen.push_back(pack);
+  for (const FileInfo& pack : chosen) {
+    KIN_TRY(stopped());
+    observer_.on_progress("packs", stats_.packs_read, chosen.size());
+    check_pack(pack);
+    ++stats_.packs_read;
+  }
+  return {};
+}
+
+Result<CheckStats> Check::run() {
+  KIN_TRY(check_index());
+  KIN_TRY(check_snapshots());
+  if (subset_.kind != ReadSubset::Kind::none) KIN_TRY(check_packs());
+  return stats_;
+}
+
+}  // namespace
+
+Result<ReadSubset> parse_read_subset(const std::string& text) {
+  ReadSubset subset;
+  const auto bad = [&] {
+    return Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a subset such as 2/5, 5% or 2G", printable(text)));
+  };
+  if (const std::size_t slash = text.find('/'); slash != std::string::npos) {
+    const char* const end = text.data() + text.size();
+    if (std::from_chars(text.data(), text.data() + slash, subset.n).ptr != text.data() + slash) return bad();
+    if (std::from_chars(text.data() + slash + 1, end, subset.of).ptr != end) return bad();
+    if (subset.n < 1 || subset.of < 1 || subset.n > subset.of || subset.of > 256) return bad();
+    subset.kind = ReadSubset::Kind::nth;
+    return subset;
+  }
+  if (text.ends_with('%')) {
+    const char* const end = text.data() + text.size() - 1;
+    if (std::from_chars(text.data(), end, subset.percent).ptr != end || !(subset.percent > 0 && subset.percent <= 100)) return bad();
+    subset.kind = ReadSubset::Kind::percent;
+    return subset;
+  }
+  const auto bytes = parse_size(text);
+  if (!bytes || *bytes == 0) return bad();
+  subset.kind = ReadSubset::Kind::bytes;
+  subset.bytes = *bytes;
+  return subset;
+}
+
+Result<CheckStats> check(Repository& repository, const ReadSubset& subset, const CheckObserver& observer, std::stop_token stop) {
+  return Check(repository, subset, observer, std::move(stop)).run();
+}
+
+}  // namespace kin::store

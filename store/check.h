@@ -1,0 +1,40 @@
+// Check: is everything there that a snapshot names, and does it say what it said?
+//
+// Structure: every index segment reads; every pack that it lists is there with the right size; every snapshot reads; every tree, list and content object that it reaches is indexed
+// (trees and lists are decoded on the way). Data, in addition, for the packs chosen: the file's hash is its name; every block opens, decodes and gives objects with the right ids;
+// every indexed block of the pack is really there. Bounded memory: ids seen are kept as 16 bytes each.
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <string>
+
+#include "store/repository.h"
+
+namespace kin::store {
+
+// Which packs to read whole.
+struct ReadSubset {
+  enum class Kind { none, all, nth, percent, bytes };
+  Kind kind = Kind::none;
+  std::uint64_t n = 0, of = 0;   // nth
+  double percent = 0;            // percent, chosen at random
+  std::uint64_t bytes = 0;       // bytes, chosen at random
+};
+// "2/5", "5%", "2G"
+Result<ReadSubset> parse_read_subset(const std::string& text);
+
+struct CheckObserver {
+  std::function<void(const std::string& problem)> on_problem;
+  std::function<void(const std::string& what, std::uint64_t done, std::uint64_t total)> on_progress;
+};
+
+struct CheckStats {
+  std::uint64_t snapshots = 0, trees = 0, objects = 0, packs = 0, packs_read = 0, bytes_read = 0;
+  std::uint64_t unindexed_packs = 0;  // no problem: an unfinished backup left them
+  std::uint64_t problems = 0;
+};
+
+Result<CheckStats> check(Repository& repository, const ReadSubset& subset, const CheckObserver& observer, std::stop_token stop);
+
+}  // namespace kin::store

@@ -1,0 +1,103 @@
+#include "store/index_segment.h"
+
+#include <algorithm>
+
+#include "lib/base/wire.h"
+
+namespace kin::store {
+namespace {
+
+constexpr std::uint8_t kIndexVersion = 1;
+enum IndexBlockFlag : std::uint8_t { has_base = 1 };
+
+}  // namespace
+
+void IndexSegment::add_block(std::uint32_t pack, const BlockHeader& header, BlockRange range) {
+  const auto block = static_cast<std::uint32_t>(blocks.size());
+  blocks.push_back({pack, range, header.content_size, header.codec, header.base});
+  for (const BlockObject& object : header.objects) objects.push_back({object.id, object.kind, block, object.size});
+}
+
+void IndexSegment::sort() {
+  std::stable_sort(objects.begin(), objects.end(), [](const IndexObject& a, const IndexObject& b) { return a.id < b.id; });
+  const auto end = std::unique(objects.begin(), objects.end(), [](const IndexObject& a, const IndexObject& b) { return a.id == b.id; });
+  objects.erase(end, objects.end());
+}
+
+Bytes encode_index_segment(const IndexSegment& segment) {
+  WireWriter out;
+  out.u8(kIndexVersion);
+  out.varint(segment.packs.size());
+  for (const IndexPack& pack : segment.packs) {
+    out.raw(pack.id.bytes);
+    out.varint(pack.size);
+  }
+  out.varint(segment.blocks.size());
+  for (const IndexBlock& block : segment.blocks) {
+    out.varint(block.pack);
+    out.varint(block.range.offset);
+    out.varint(block.range.size);
+    out.varint(block.content_size);
+    out.u8(block.codec);
+    out.u8(block.base ? has_base : 0);
+    if (block.base) out.raw(block.base->bytes);
+  }
+  out.varint(segment.objects.size());
+  for (const IndexObject& object : segment.objects) {
+    out.raw(object.id.bytes);
+    out.u8(static_cast<std::uint8_t>(object.kind));
+    out.varint(object.block);
+    out.varint(object.size);
+  }
+  return out.take();
+}
+
+Result<IndexSegment> decode_index_segment(ByteView bytes) {
+  WireReader in(bytes);
+  if (!bytes.empty() && bytes[0] > kIndexVersion) return Error(ErrorCode::unsupported, "the index segment was made by a newer kin");
+  if (in.u8() != kIndexVersion) in.fail();
+  IndexSegment segment;
+  segment.packs.resize(in.count(33));
+  for (IndexPack& pack : segment.packs) {
+    pack.id.bytes = in.array<32>();
+    pack.size = in.varint();
+  }
+  segment.blocks.resize(in.count(6));
+  for (IndexBlock& block : segment.blocks) {
+    block.pack = static_cast<std::uint32_t>(in.varint());
+    block.range.offset = in.varint();
+    block.range.size = static_cast<std::uint32_t>(in.varint());
+    block.content_size = in.varint();
+    block.codec = in.u8();
+    const std::uint8_t flags = in.u8();
+    if ((flags & ~has_base) != 0) in.fail();
+    if (flags & has_base) block.base = ObjectId{in.array<32>()};
+    if (in.failed()) break;
+    if (block.pack >= segment.packs.size() || block.content_size > kMostBlockBytes) {
+      in.fail();
+      break;
+    }
+    // A range outside the pack would make the reader ask for bytes that cannot be there.
+    const std::uint64_t pack_size = segment.packs[block.pack].size;
+    if (block.range.offset > pack_size || block.range.size > pack_size - block.range.offset) in.fail();
+  }
+  segment.objects.resize(in.count(35));
+  const ObjectId* previous = nullptr;
+  for (IndexObject& object : segment.objects) {
+    object.id.bytes = in.array<32>();
+    const std::uint8_t kind = in.u8();
+    if (kind < 1 || kind > 4) in.fail();
+    object.kind = static_cast<ObjectKind>(kind);
+    object.block = static_cast<std::uint32_t>(in.varint());
+    object.size = in.varint();
+    if (object.block >= segment.blocks.size() || (previous != nullptr && !(*previous < object.id))) {
+      in.fail();
+      break;
+    }
+    previous = &object.id;
+  }
+  KIN_TRY(in.finish("index segment"));
+  return segment;
+}
+
+}  // namespace kin::store

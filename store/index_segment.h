@@ -1,0 +1,46 @@
+// Index segment: an immutable, sorted list of what some packs hold. Segments may be merged in any order, and twice: they only say what is so.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "lib/delta/block.h"
+#include "lib/object/object_id.h"
+#include "store/pack.h"
+
+namespace kin::store {
+
+struct IndexPack {
+  ObjectId id;  // its file name
+  std::uint64_t size = 0;
+};
+
+struct IndexBlock {
+  std::uint32_t pack = 0;  // position in `packs`
+  BlockRange range;
+  std::uint64_t content_size = 0;
+  std::uint8_t codec = 0;
+  std::optional<ObjectId> base;
+};
+
+struct IndexObject {
+  ObjectId id;
+  ObjectKind kind = ObjectKind::data;
+  std::uint32_t block = 0;  // position in `blocks`
+  std::uint64_t size = 0;
+};
+
+struct IndexSegment {
+  std::vector<IndexPack> packs;
+  std::vector<IndexBlock> blocks;
+  std::vector<IndexObject> objects;  // strictly ascending by id once sorted
+
+  // The pack's blocks and objects are added; objects that are listed already stay where they were.
+  void add_block(std::uint32_t pack, const BlockHeader& header, BlockRange range);
+  void sort();
+};
+
+Bytes encode_index_segment(const IndexSegment& segment);  // must be sorted
+Result<IndexSegment> decode_index_segment(ByteView bytes);
+
+}  // namespace kin::store

@@ -1,0 +1,127 @@
+#include "store/key_file.h"
+
+#include <fmt/core.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "lib/base/wire.h"
+
+namespace kin::store {
+namespace {
+
+constexpr std::string_view kMagic = "KINKEY01";
+constexpr std::uint8_t kArgon2id = 1;
+
+struct Parsed {
+  KeyInfo info;
+  PasswordCost cost;
+  Salt salt{};
+  std::size_t bound_size = 0;  // what comes before the nonce is bound to the wrapped key
+  Nonce nonce{};
+  ByteView sealed;
+};
+
+Result<Parsed> parse(ByteView file) {
+  WireReader in(file);
+  Parsed out;
+  if (as_text(in.raw(kMagic.size())) != kMagic) return Error(ErrorCode::corrupt, "not a key that kin wrote");
+  if (in.u8() != kArgon2id) return Error(ErrorCode::unsupported, "the key was made by a newer kin");
+  out.cost.operations = in.varint();
+  out.cost.memory_bytes = in.varint();
+  out.salt = in.array<16>();
+  out.info.created.seconds = in.signed_varint();
+  out.info.user = in.text();
+  out.info.host = in.text();
+  out.bound_size = in.position();
+  out.nonce = in.array<24>();
+  out.sealed = in.raw(sizeof(Key) + kTagBytes);
+  KIN_TRY(in.finish("key"));
+  return out;
+}
+
+}  // namespace
+
+Result<Bytes> encode_key_file(const Key& master_key, std::string_view password, const KeyInfo& info, const PasswordCost& cost) {
+  WireWriter out;
+  out.raw(as_bytes(kMagic));
+  out.u8(kArgon2id);
+  out.varint(cost.operations);
+  out.varint(cost.memory_bytes);
+  const Salt salt = random_salt();
+  out.raw(salt);
+  out.signed_varint(info.created.seconds);
+  out.text(info.user);
+  out.text(info.host);
+  const Bytes bound = out.bytes();
+  const Nonce nonce = random_nonce();
+  out.raw(nonce);
+  KIN_TRY_ASSIGN(const Key wrapping_key, key_from_password(password, salt, cost));
+  out.raw(Sealer(Encryption::xchacha20_poly1305, wrapping_key).seal(nonce, bound, master_key));
+  return out.take();
+}
+
+Result<KeyInfo> read_key_info(ByteView file) {
+  KIN_TRY_ASSIGN(Parsed parsed, parse(file));
+  return std::move(parsed.info);
+}
+
+Result<Key> open_key_file(ByteView file, std::string_view password) {
+  KIN_TRY_ASSIGN(const Parsed parsed, parse(file));
+  KIN_TRY_ASSIGN(const Key wrapping_key, key_from_password(password, parsed.salt, parsed.cost));
+  const auto master = Sealer(Encryption::xchacha20_poly1305, wrapping_key).open(parsed.nonce, file.first(parsed.bound_size), parsed.sealed);
+  if (!master) return Error(ErrorCode::wrong_password, "wrong password");
+  WireReader in(*master);
+  return in.array<32>();
+}
+
+Result<std::vector<KeyInfo>> list_keys(Backend& backend) {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend.list(FileKind::key));
+  std::vector<KeyInfo> out;
+  for (const FileInfo& file : files) {
+    KIN_TRY_ASSIGN(const Bytes bytes, backend.get({FileKind::key, file.name}));
+    auto info = read_key_info(bytes);
+    if (!info) return std::move(info).error().context(FileName{FileKind::key, file.name}.text());
+    info->name = file.name;
+    out.push_back(*std::move(info));
+  }
+  return out;
+}
+
+Result<OpenedKey> open_any_key(Backend& backend, std::string_view password) {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend.list(FileKind::key));
+  if (files.empty()) return Error(ErrorCode::corrupt, "the repository is encrypted, but its keys are gone: the folder 'keys' is empty");
+  // A damaged key must not keep the others from opening; it is reported only if none does.
+  std::optional<Error> damage;
+  for (const FileInfo& file : files) {
+    const FileName name{FileKind::key, file.name};
+    auto bytes = backend.get(name);
+    auto master = bytes ? open_key_file(*bytes, password) : Result<Key>(std::move(bytes).error());
+    if (master) return OpenedKey{*master, file.name};
+    if (master.error().code() != ErrorCode::wrong_password) damage = std::move(master).error().context(name.text());
+  }
+  if (damage && files.size() == 1) return *std::move(damage);
+  if (damage) return Error(ErrorCode::wrong_password, "wrong password (and " + damage->message() + ")");
+  return Error(ErrorCode::wrong_password, files.size() == 1 ? "wrong password" : "wrong password: none of the keys opens with it");
+}
+
+Result<std::string> add_key(Backend& backend, const Key& master_key, std::string_view password, const PasswordCost& cost) {
+  KeyInfo info;
+  info.created = now();
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  info.host = host.data();
+  if (const passwd* user = ::getpwuid(::geteuid())) info.user = user->pw_name;
+  KIN_TRY_ASSIGN(const Bytes file, encode_key_file(master_key, password, info, cost));
+  const FileName name{FileKind::key, hex(hash(file))};
+  KIN_TRY(backend.put(name, file));
+  KIN_TRY(backend.sync());
+  // Proof before use: a key that cannot be opened again would lock its owner out.
+  KIN_TRY_ASSIGN(const Bytes stored, backend.get(name));
+  KIN_TRY_ASSIGN(const Key opened, open_key_file(stored, password));
+  if (opened != master_key) return Error(ErrorCode::corrupt, "the new key does not open as it was written");
+  return name.name;
+}
+
+}  // namespace kin::store

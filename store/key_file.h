@@ -1,0 +1,37 @@
+// A key file: the master key, wrapped with a key made from one password. A repository may have several; any of them opens it.
+#pragma once
+
+#include <string>
+
+#include "lib/base/text.h"
+#include "store/backend.h"
+#include "store/crypto.h"
+
+namespace kin::store {
+
+struct KeyInfo {
+  std::string name;  // the key file's, in hexadecimal
+  std::string user, host;
+  Timestamp created;
+};
+
+Result<Bytes> encode_key_file(const Key& master_key, std::string_view password, const KeyInfo& info, const PasswordCost& cost);
+
+// What it says in the open.
+Result<KeyInfo> read_key_info(ByteView file);
+// wrong_password if the password does not open it (or the file is damaged: there is no telling which).
+Result<Key> open_key_file(ByteView file, std::string_view password);
+
+Result<std::vector<KeyInfo>> list_keys(Backend& backend);
+
+struct OpenedKey {
+  Key master_key;
+  std::string name;  // of the key that opened
+};
+// Tries every key of the repository.
+Result<OpenedKey> open_any_key(Backend& backend, std::string_view password);
+
+// Durable on return.
+Result<std::string> add_key(Backend& backend, const Key& master_key, std::string_view password, const PasswordCost& cost);
+
+}  // namespace kin::store

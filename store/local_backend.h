@@ -1,0 +1,58 @@
+// LocalBackend: a repository in a directory.
+//
+//     config   keys/<name>   packs/<first two digits>/<name>   index/<name>   snapshots/<name>   tmp/   reserve
+//
+// put() writes to tmp/; sync() flushes those files, renames them into place and flushes the directories. So a file under its final name is always
+// whole, and a crash leaves at most rubbish in tmp/, which a later writer sweeps once its owner is gone.
+//
+// `reserve` is a few MiB of nothing. When the disk is full, it is given up so that index segments and snapshots can still be written: what a backup
+// has stored so far is kept, and deleting (which has to write a little first) stays possible. It is made again when there is room.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lib/base/file.h"
+#include "lib/base/mutex.h"
+#include "store/backend.h"
+
+namespace kin::store {
+
+class LocalBackend : public Backend {
+ public:
+  // Touches nothing until the first put().
+  explicit LocalBackend(std::string directory);
+  ~LocalBackend() override;  // abandons what was not synced
+
+  std::string location() const override { return directory_; }
+  Result<void> put(const FileName& name, ByteView bytes) override;
+  Result<void> sync() override;
+  Result<Bytes> get(const FileName& name) override;
+  Result<Bytes> get_range(const FileName& name, std::uint64_t offset, std::size_t size) override;
+  Result<std::vector<FileInfo>> list(FileKind kind) override;
+  Result<void> remove(const FileName& name) override;
+
+ private:
+  struct Pending {
+    std::string temporary_path;
+    Fd fd;
+  };
+
+  std::string path_of(const FileName& name) const;
+  Result<void> prepare_to_write() KIN_REQUIRES(mutex_);
+  Result<Pending> write_temporary(ByteView bytes) KIN_REQUIRES(mutex_);
+  Result<Fd> open_file(const FileName& name);
+  void sweep_temporary_files();
+  void make_reserve();
+
+  const std::string directory_;
+  Mutex mutex_;
+  bool prepared_ KIN_GUARDED_BY(mutex_) = false;
+  std::string own_temporary_ KIN_GUARDED_BY(mutex_);  // tmp/<something>: this process's folder, locked while it lives
+  Fd own_lock_ KIN_GUARDED_BY(mutex_);
+  std::uint64_t next_temporary_ KIN_GUARDED_BY(mutex_) = 0;
+  std::map<FileName, Pending> pending_ KIN_GUARDED_BY(mutex_);
+};
+
+}  // namespace kin::store

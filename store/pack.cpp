@@ -1,0 +1,107 @@
+#include "store/pack.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "lib/base/wire.h"
+
+namespace kin::store {
+namespace {
+
+constexpr std::string_view kMagic = "KINPACK1";
+constexpr std::size_t kSizesBytes = 8;
+// Payloads are never larger than the content they encode; headers have 163 bytes per object with a full sketch.
+constexpr std::size_t kMostHeaderBytes = 256 << 20;
+constexpr std::size_t kMostPayloadBytes = kMostBlockBytes + kTagBytes;
+
+Nonce nonce_at(const Salt& salt, std::uint64_t position) {
+  Nonce nonce;
+  std::copy(salt.begin(), salt.end(), nonce.begin());
+  for (std::size_t i = 0; i < 8; ++i) nonce[salt.size() + i] = static_cast<std::uint8_t>(position >> (8 * i));
+  return nonce;
+}
+
+struct Sizes {
+  std::uint32_t header, payload;
+  std::uint64_t total() const { return kSizesBytes + std::uint64_t{header} + payload; }
+};
+
+Result<Sizes> read_sizes(ByteView bytes) {
+  WireReader in(bytes);
+  const Sizes sizes{in.u32(), in.u32()};
+  if (in.failed() || sizes.header < kTagBytes || sizes.header > kMostHeaderBytes || sizes.payload < kTagBytes ||
+      sizes.payload > kMostPayloadBytes)
+    return Error(ErrorCode::corrupt, "the block's sizes are damaged");
+  return sizes;
+}
+
+Result<BlockHeader> open_header(const Sealer& sealer, const Salt& salt, std::uint64_t offset, ByteView sizes, ByteView sealed) {
+  KIN_TRY_ASSIGN(const Bytes header, sealer.open(nonce_at(salt, offset), sizes, sealed));
+  return decode_block_header(header);
+}
+
+}  // namespace
+
+// Without encryption a nonce protects nothing, and the same blocks had better give the same pack.
+PackBuilder::PackBuilder(const Sealer& sealer) : sealer_(sealer), salt_(sealer.encrypts() ? random_salt() : Salt{}) {
+  append(bytes_, as_bytes(kMagic));
+  append(bytes_, salt_);
+}
+
+BlockRange PackBuilder::add(const EncodedBlock& block) {
+  const std::uint64_t offset = bytes_.size();
+  const Bytes header = encode_block_header(block.header);
+  WireWriter sizes;
+  sizes.u32(static_cast<std::uint32_t>(header.size() + kTagBytes));
+  sizes.u32(static_cast<std::uint32_t>(block.payload.size() + kTagBytes));
+  append(bytes_, sizes.bytes());
+  const Bytes sealed_header = sealer_.seal(nonce_at(salt_, offset), sizes.bytes(), header);
+  append(bytes_, sealed_header);
+  const ByteView tag = ByteView(sealed_header).last(kTagBytes);
+  append(bytes_, sealer_.seal(nonce_at(salt_, offset + 1), tag, block.payload));
+  return {offset, static_cast<std::uint32_t>(bytes_.size() - offset)};
+}
+
+Result<Salt> read_pack_prefix(ByteView bytes) {
+  WireReader in(bytes);
+  if (as_text(in.raw(kMagic.size())) != kMagic) return Error(ErrorCode::corrupt, "not a pack that kin wrote, or its start is damaged");
+  const Salt salt = in.array<16>();
+  if (in.failed()) return Error(ErrorCode::corrupt, "the pack is cut short");
+  return salt;
+}
+
+Result<OpenedBlock> open_block(const Sealer& sealer, const Salt& salt, std::uint64_t offset, ByteView record) {
+  KIN_TRY_ASSIGN(const Sizes sizes, read_sizes(record));
+  if (sizes.total() != record.size()) return Error(ErrorCode::corrupt, "the block's sizes are not those in the index");
+  const ByteView sealed_header = record.subspan(kSizesBytes, sizes.header);
+  OpenedBlock out;
+  KIN_TRY_ASSIGN(out.header, open_header(sealer, salt, offset, record.first(kSizesBytes), sealed_header));
+  KIN_TRY_ASSIGN(out.payload, sealer.open(nonce_at(salt, offset + 1), sealed_header.last(kTagBytes),
+                                          record.subspan(kSizesBytes + sizes.header)));
+  return out;
+}
+
+Result<void> scan_pack(const Sealer& sealer, Backend& backend, const FileInfo& pack, const VisitBlock& visit) {
+  const FileName name{FileKind::pack, pack.name};
+  const auto at = [&](std::uint64_t offset) { return fmt::format("{} at byte {}", name.text(), offset); };
+  if (pack.size < PackBuilder::kPrefixBytes) return Error(ErrorCode::corrupt, name.text() + " is cut short");
+  KIN_TRY_ASSIGN(const Bytes prefix, backend.get_range(name, 0, PackBuilder::kPrefixBytes));
+  auto salt = read_pack_prefix(prefix);
+  if (!salt) return std::move(salt).error().context(name.text());
+  for (std::uint64_t offset = PackBuilder::kPrefixBytes; offset < pack.size;) {
+    if (pack.size - offset < kSizesBytes) return Error(ErrorCode::corrupt, at(offset) + " is cut short");
+    KIN_TRY_ASSIGN(const Bytes size_bytes, backend.get_range(name, offset, kSizesBytes));
+    auto sizes = read_sizes(size_bytes);
+    if (!sizes) return std::move(sizes).error().context(at(offset));
+    if (sizes->total() > pack.size - offset) return Error(ErrorCode::corrupt, at(offset) + " is cut short");
+    KIN_TRY_ASSIGN(const Bytes sealed, backend.get_range(name, offset + kSizesBytes, sizes->header));
+    auto header = open_header(sealer, *salt, offset, size_bytes, sealed);
+    if (!header) return std::move(header).error().context(at(offset));
+    KIN_TRY(visit(*header, {offset, static_cast<std::uint32_t>(sizes->total())}));
+    offset += sizes->total();
+  }
+  return {};
+}
+
+}  // namespace kin::store

@@ -1,0 +1,476 @@
+#include "store/repository.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+
+namespace kin::store {
+namespace {
+
+constexpr std::string_view kIndexMagic = "KININDX1";
+constexpr std::string_view kSnapshotMagic = "KINSNAP1";
+
+// How much of a killed backup may have to be read again: packs not yet synced ...
+constexpr std::size_t kPacksPerSync = 4;
+constexpr std::int64_t kSecondsPerSync = 10;
+// ... and how much one index segment describes. Packs without a segment are found again by begin_writing(), so this can be generous.
+constexpr std::size_t kObjectsPerSegment = 65536;
+constexpr std::size_t kPacksPerSegment = 256;
+
+// Longer than any chain that kin writes; ends a cycle in forged headers.
+constexpr int kMostChain = 64;
+
+// Stands for the name of a pack that has none yet. No hash comes out as nearly all zeros.
+ObjectId open_pack_id(std::size_t slot) {
+  ObjectId id;
+  id.bytes.back() = static_cast<std::uint8_t>(slot + 1);
+  return id;
+}
+
+std::optional<std::size_t> open_pack_slot(const ObjectId& id) {
+  for (const std::size_t slot : {std::size_t{0}, std::size_t{1}})
+    if (id == open_pack_id(slot)) return slot;
+  return std::nullopt;
+}
+
+std::size_t slot_for(const EncodedBlock& block) { return is_metadata(block.header.objects.front().kind) ? 1 : 0; }
+
+std::string pack_text(const ObjectId& pack) { return FileName{FileKind::pack, pack.hex()}.text(); }
+
+// A name is the hash of the file: bytes that came under the wrong one are not what was asked for.
+Result<Bytes> get_named(Backend& backend, const FileName& name) {
+  KIN_TRY_ASSIGN(Bytes file, backend.get(name));
+  if (hex(hash(file)) != name.name) return Error(ErrorCode::corrupt, name.text() + ": checksum mismatch: the file is damaged");
+  return file;
+}
+
+}  // namespace
+
+Result<void> Repository::create(Backend& backend, const std::optional<std::string>& password, const PasswordCost& cost) {
+  if (backend.get(config_name()))
+    return Error(ErrorCode::invalid_argument, backend.location() + " is a repository already");
+  for (const FileKind kind : kAllFileKinds) {
+    KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend.list(kind));
+    if (!files.empty())
+      return Error(ErrorCode::invalid_argument,
+                   fmt::format("{} holds a damaged repository: there are {}s but no config", backend.location(), name_of(kind)));
+  }
+  const Key master_key = random_key();
+  Config config;
+  config.repository_id = random_key();
+  config.created = now();
+  if (password) {
+    config.encryption = Encryption::xchacha20_poly1305;
+    KIN_TRY(add_key(backend, master_key, *password, cost));
+  } else {
+    config.plain_master_key = master_key;
+  }
+  KIN_TRY(backend.put(config_name(), encode_config(config, master_key)));
+  return backend.sync();
+}
+
+Result<std::unique_ptr<Repository>> Repository::open(std::unique_ptr<Backend> backend, const OpenOptions& options) {
+  auto file = backend->get(config_name());
+  if (!file) {
+    if (file.error().code() != ErrorCode::not_found && file.error().code() != ErrorCode::io) return std::move(file).error();
+    std::error_code ignored;
+    const bool exists = std::filesystem::exists(backend->location(), ignored);
+    const std::string place = printable(backend->location());
+    return Error(ErrorCode::no_repository, exists ? place + " is not a kin repository: it has no config that can be read"
+                                                  : "there is no repository at " + place + " (kin init makes one)");
+  }
+  KIN_TRY_ASSIGN(Config config, decode_config(*file));
+  Key master_key;
+  std::string key_name;
+  if (config.encryption == Encryption::none) {
+    master_key = *config.plain_master_key;
+  } else {
+    if (!options.password) return Error(ErrorCode::wrong_password, "the repository is encrypted, and there is no password");
+    KIN_TRY_ASSIGN(const std::string password, options.password());
+    KIN_TRY_ASSIGN(OpenedKey opened, open_any_key(*backend, password));
+    master_key = opened.master_key;
+    key_name = std::move(opened.name);
+  }
+  KIN_TRY(verify_config(*file, master_key, config));
+  std::unique_ptr<Repository> repository(new Repository(std::move(backend), std::move(config), master_key, std::move(key_name), options));
+  KIN_TRY(repository->open_index(options));
+  return repository;
+}
+
+Repository::Repository(std::unique_ptr<Backend> backend, Config config, const Key& master_key, std::string key_name, const OpenOptions& options)
+    : backend_(std::move(backend)),
+      config_(std::move(config)),
+      master_key_(master_key),
+      key_name_(std::move(key_name)),
+      sealer_(config_.encryption, sealing_key(master_key)),
+      id_key_(object_id_key(master_key)),
+      segmenter_(segment_key(master_key)),
+      cache_(options.block_cache_bytes) {}
+
+Repository::~Repository() = default;
+
+std::string Repository::id() const { return hex(config_.repository_id); }
+
+Result<void> Repository::open_index(const OpenOptions& options) {
+  if (options.use_cache && !options.cache_directory.empty()) {
+    auto index = ObjectIndex::open(fmt::format("{}/{}", options.cache_directory, id()));
+    if (index) {
+      index_ = *std::move(index);
+      return {};
+    }
+    // Busy, or no room or right to have a cache there: a temporary one serves.
+  }
+  std::error_code ignored;
+  KIN_TRY_ASSIGN(index_, ObjectIndex::open_temporary(std::filesystem::temp_directory_path(ignored).string()));
+  return {};
+}
+
+Result<IndexSegment> Repository::load_index_segment(const std::string& name) {
+  const FileName file_name{FileKind::index, name};
+  KIN_TRY_ASSIGN(const Bytes file, get_named(*backend_, file_name));
+  auto plain = sealer_.open_file(kIndexMagic, file);
+  if (!plain) return std::move(plain).error().context(file_name.text());
+  auto segment = decode_index_segment(*plain);
+  if (!segment) return std::move(segment).error().context(file_name.text());
+  return segment;
+}
+
+Result<void> Repository::refresh_index() {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::index));
+  std::set<std::string> listed;
+  for (const FileInfo& file : files) listed.insert(file.name);
+  std::set<std::string> known = index_->segments();
+  if (!std::includes(listed.begin(), listed.end(), known.begin(), known.end())) {
+    // A segment is gone: someone rebuilt or pruned, and what it said may no longer be so.
+    KIN_TRY(index_->clear());
+    known.clear();
+  }
+  for (const std::string& name : listed) {
+    if (known.contains(name)) continue;
+    auto segment = load_index_segment(name);
+    if (!segment && segment.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
+    if (!segment && segment.error().code() == ErrorCode::corrupt)
+      return Error(ErrorCode::corrupt, segment.error().message() + " (kin rebuild-index makes a new index from the packs)");
+    if (!segment) return std::move(segment).error();
+    KIN_TRY(index_->add(name, *segment));
+  }
+  return {};
+}
+
+ObjectId Repository::id_of(ByteView object) const { return {keyed_hash(id_key_, object)}; }
+
+Result<std::optional<Location>> Repository::find_location(const ObjectId& id) { return index_->locate(id); }
+
+Result<BlockRef> Repository::locate(const ObjectId& id) {
+  {
+    MutexLock lock(mutex_);
+    if (const auto at = pending_.find(id); at != pending_.end()) return at->second;
+  }
+  KIN_TRY_ASSIGN(const std::optional<Location> location, index_->locate(id));
+  if (!location) return Error(ErrorCode::corrupt, fmt::format("object {} is missing from the repository", id.short_hex()));
+  return BlockRef{location->pack, location->range.offset, location->range.size, location->content_size};
+}
+
+Result<bool> Repository::contains(const ObjectId& id) {
+  {
+    MutexLock lock(mutex_);
+    if (pending_.contains(id)) return true;
+  }
+  KIN_TRY_ASSIGN(const std::optional<Location> location, index_->locate(id));
+  return location.has_value();
+}
+
+Result<Bytes> Repository::read_record(const BlockRef& block, Salt& salt) {
+  bool have_salt = false;
+  {
+    MutexLock lock(mutex_);
+    if (const auto slot = open_pack_slot(block.pack)) {
+      const ByteView bytes = open_packs_[*slot].builder->bytes();
+      KIN_TRY_ASSIGN(salt, read_pack_prefix(bytes));
+      const ByteView record = bytes.subspan(static_cast<std::size_t>(block.offset), block.stored_size);
+      return Bytes(record.begin(), record.end());
+    }
+    if (const auto known = salts_.find(block.pack); known != salts_.end()) {
+      salt = known->second;
+      have_salt = true;
+    }
+  }
+  const FileName name{FileKind::pack, block.pack.hex()};
+  if (!have_salt) {
+    KIN_TRY_ASSIGN(const Bytes prefix, backend_->get_range(name, 0, PackBuilder::kPrefixBytes));
+    KIN_TRY_ASSIGN(salt, read_pack_prefix(prefix));
+    MutexLock lock(mutex_);
+    salts_.emplace(block.pack, salt);
+  }
+  return backend_->get_range(name, block.offset, block.stored_size);
+}
+
+Result<BlockContent> Repository::decode_block(const OpenedBlock& block, int depth) {
+  std::shared_ptr<const Bytes> base;
+  if (block.header.base) {
+    if (depth >= kMostChain) return Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop");
+    auto loaded = load_at(*block.header.base, depth + 1);
+    if (!loaded) return std::move(loaded).error().context("base " + block.header.base->short_hex());
+    base = *std::move(loaded);
+  }
+  std::unique_ptr<BlockDecoder> decoder;
+  {
+    MutexLock lock(mutex_);
+    if (!idle_decoders_.empty()) {
+      decoder = std::move(idle_decoders_.back());
+      idle_decoders_.pop_back();
+    }
+  }
+  if (!decoder) decoder = std::make_unique<BlockDecoder>();
+  auto content = decoder->decode(block.header, base ? ByteView(*base) : ByteView(), block.payload);
+  {
+    MutexLock lock(mutex_);
+    idle_decoders_.push_back(std::move(decoder));
+  }
+  if (!content) return std::move(content).error();
+
+  BlockContent out(block.header.objects, *std::move(content));
+  for (const BlockObject& object : block.header.objects) {
+    if (id_of(*out.find(object.id)) != object.id)
+      return Error(ErrorCode::corrupt, fmt::format("object {} decodes to other bytes than were stored", object.id.short_hex()));
+  }
+  return out;
+}
+
+Result<BlockContent> Repository::decode_record(const Salt& salt, std::uint64_t offset, ByteView record, BlockHeader* header) {
+  KIN_TRY_ASSIGN(const OpenedBlock block, open_block(sealer_, salt, offset, record));
+  if (header != nullptr) *header = block.header;
+  return decode_block(block, 0);
+}
+
+Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const BlockRef& block, int depth) {
+  // A pack that is still open may get its name, and another take its place, at any time: its blocks cannot be cached by position.
+  const bool cacheable = !open_pack_slot(block.pack);
+  if (cacheable)
+    if (auto cached = cache_.find(block)) return cached;
+  const auto read = [&]() -> Result<BlockContent> {
+    Salt salt;
+    KIN_TRY_ASSIGN(const Bytes record, read_record(block, salt));
+    KIN_TRY_ASSIGN(const OpenedBlock opened, open_block(sealer_, salt, block.offset, record));
+    return decode_block(opened, depth);
+  };
+  auto content = read();
+  if (!content) {
+    Error error = std::move(content).error();
+    if (error.code() == ErrorCode::not_found) return Error(ErrorCode::corrupt, pack_text(block.pack) + " is missing");
+    return std::move(error).context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
+  }
+  auto shared = std::make_shared<const BlockContent>(*std::move(content));
+  if (cacheable) cache_.add(block, shared);
+  return shared;
+}
+
+Result<std::shared_ptr<const BlockContent>> Repository::load_block(const BlockRef& block) { return load_block_at(block, 0); }
+
+Result<std::shared_ptr<const Bytes>> Repository::load_at(const ObjectId& id, int depth) {
+  KIN_TRY_ASSIGN(const BlockRef block, locate(id));
+  auto content = load_block_at(block, depth);
+  if (!content) return std::move(content).error().context("object " + id.short_hex());
+  const std::optional<ByteView> bytes = (*content)->find(id);
+  if (!bytes)
+    return Error(ErrorCode::corrupt, fmt::format("object {} is not in {} at byte {}, where the index says (kin rebuild-index makes a new one)",
+                                                 id.short_hex(), pack_text(block.pack), block.offset));
+  return std::make_shared<const Bytes>(bytes->begin(), bytes->end());
+}
+
+Result<std::shared_ptr<const Bytes>> Repository::load(const ObjectId& id) { return load_at(id, 0); }
+
+Result<bool> Repository::claim(const ObjectId& id) {
+  {
+    MutexLock lock(mutex_);
+    if (claimed_.contains(id) || pending_.contains(id)) return false;
+  }
+  KIN_TRY_ASSIGN(const std::optional<Location> location, index_->locate(id));
+  if (location) return false;
+  MutexLock lock(mutex_);
+  return claimed_.insert(id).second;
+}
+
+Result<std::uint64_t> Repository::append(const EncodedBlock& block) {
+  MutexLock lock(mutex_);
+  const std::size_t slot = slot_for(block);
+  OpenPack& pack = open_packs_[slot];
+  if (!pack.builder) pack.builder = std::make_unique<PackBuilder>(sealer_);
+  const BlockRange range = pack.builder->add(block);
+  pack.contents.add_block(0, block.header, range);
+  for (const BlockObject& object : block.header.objects) {
+    pending_[object.id] = {open_pack_id(slot), range.offset, range.size, block.header.content_size};
+    claimed_.erase(object.id);
+  }
+  if (pack.builder->size() >= kPackTargetBytes) {
+    KIN_TRY(finish_pack(pack));
+    KIN_TRY(checkpoint());
+  }
+  return range.size;
+}
+
+Result<void> Repository::finish_pack(OpenPack& pack) {
+  if (!pack.builder || pack.builder->empty()) return {};
+  const ByteView bytes = pack.builder->bytes();
+  const ObjectId id{hash(bytes)};
+  KIN_TRY(backend_->put({FileKind::pack, id.hex()}, bytes));
+  ++unsynced_packs_;
+
+  const auto number = static_cast<std::uint32_t>(unindexed_.packs.size());
+  const auto first_block = static_cast<std::uint32_t>(unindexed_.blocks.size());
+  unindexed_.packs.push_back({id, bytes.size()});
+  for (IndexBlock block : pack.contents.blocks) {
+    block.pack = number;
+    unindexed_.blocks.push_back(block);
+  }
+  for (IndexObject object : pack.contents.objects) {
+    object.block += first_block;
+    unindexed_.objects.push_back(object);
+    if (const auto at = pending_.find(object.id); at != pending_.end() && open_pack_slot(at->second.pack)) at->second.pack = id;
+  }
+  pack = OpenPack{};
+  return {};
+}
+
+Result<void> Repository::checkpoint() {
+  const std::int64_t seconds = now().seconds;
+  if (unsynced_packs_ < kPacksPerSync && seconds - last_sync_seconds_ < kSecondsPerSync) return {};
+  KIN_TRY(backend_->sync());
+  unsynced_packs_ = 0;
+  last_sync_seconds_ = seconds;
+  if (unindexed_.objects.size() < kObjectsPerSegment && unindexed_.packs.size() < kPacksPerSegment) return {};
+  return write_unindexed();
+}
+
+Result<std::string> Repository::put_index_segment(IndexSegment& segment) {
+  segment.sort();
+  const Bytes file = sealer_.seal_file(kIndexMagic, encode_index_segment(segment));
+  const std::string name = hex(hash(file));
+  KIN_TRY(backend_->put({FileKind::index, name}, file));
+  KIN_TRY(backend_->sync());
+  return name;
+}
+
+Result<void> Repository::write_unindexed() {
+  if (unindexed_.packs.empty()) return {};
+  KIN_TRY_ASSIGN(const std::string name, put_index_segment(unindexed_));
+  KIN_TRY(index_->add(name, unindexed_));
+  for (const IndexObject& object : unindexed_.objects) pending_.erase(object.id);
+  unindexed_ = IndexSegment{};
+  return {};
+}
+
+Result<void> Repository::flush() {
+  MutexLock lock(mutex_);
+  for (OpenPack& pack : open_packs_) KIN_TRY(finish_pack(pack));
+  KIN_TRY(backend_->sync());
+  unsynced_packs_ = 0;
+  return write_unindexed();
+}
+
+Result<SnapshotId> Repository::commit(const Snapshot& snapshot) {
+  KIN_TRY(flush());
+  KIN_TRY_ASSIGN(const SnapshotId id, save_snapshot(snapshot));
+  KIN_TRY(index_->set_clean(true));
+  return id;
+}
+
+Result<std::size_t> Repository::begin_writing() {
+  std::size_t adopted = 0;
+  if (!index_->is_clean()) {
+    KIN_TRY_ASSIGN(adopted, adopt_packs());
+  }
+  KIN_TRY(index_->set_clean(false));
+  MutexLock lock(mutex_);
+  last_sync_seconds_ = now().seconds;
+  return adopted;
+}
+
+Result<std::size_t> Repository::adopt_packs() {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> packs, backend_->list(FileKind::pack));
+  std::size_t adopted = 0;
+  for (const FileInfo& pack : packs) {
+    const ObjectId id = *ObjectId::from_hex(pack.name);
+    if (index_->has_pack(id)) continue;
+    IndexSegment segment;
+    segment.packs.push_back({id, pack.size});
+    const auto scanned = scan_pack(sealer_, *backend_, pack, [&](const BlockHeader& header, BlockRange range) -> Result<void> {
+      segment.add_block(0, header, range);
+      return {};
+    });
+    // A damaged pack that nothing refers to is check's business, not a reason to refuse a backup.
+    if (!scanned || segment.objects.empty()) continue;
+    KIN_TRY_ASSIGN(const std::string name, put_index_segment(segment));
+    KIN_TRY(index_->add(name, segment));
+    ++adopted;
+  }
+  return adopted;
+}
+
+Result<Repository::RebuildStats> Repository::rebuild_index(const std::function<void(const Error&)>& on_damage,
+                                                           const std::function<void(std::size_t, std::size_t)>& on_progress) {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> old_segments, backend_->list(FileKind::index));
+  KIN_TRY_ASSIGN(std::vector<FileInfo> packs, backend_->list(FileKind::pack));
+  std::sort(packs.begin(), packs.end(), [](const FileInfo& a, const FileInfo& b) { return a.name < b.name; });
+  RebuildStats stats;
+  IndexSegment segment;
+  std::set<std::string> written;
+  const auto write = [&]() -> Result<void> {
+    KIN_TRY_ASSIGN(const std::string name, put_index_segment(segment));
+    written.insert(name);
+    segment = IndexSegment{};
+    return {};
+  };
+  for (const FileInfo& pack : packs) {
+    const auto number = static_cast<std::uint32_t>(segment.packs.size());
+    segment.packs.push_back({*ObjectId::from_hex(pack.name), pack.size});
+    const auto scanned = scan_pack(sealer_, *backend_, pack, [&](const BlockHeader& header, BlockRange range) -> Result<void> {
+      segment.add_block(number, header, range);
+      ++stats.blocks;
+      stats.objects += header.objects.size();
+      return {};
+    });
+    if (!scanned) {
+      ++stats.damaged_packs;
+      on_damage(scanned.error());
+    }
+    on_progress(++stats.packs, packs.size());
+    if (segment.objects.size() >= kObjectsPerSegment || segment.packs.size() >= kPacksPerSegment) KIN_TRY(write());
+  }
+  if (!segment.packs.empty()) KIN_TRY(write());
+  for (const FileInfo& old : old_segments)
+    if (!written.contains(old.name)) KIN_TRY(backend_->remove({FileKind::index, old.name}));
+  KIN_TRY(refresh_index());
+  return stats;
+}
+
+Result<std::vector<SnapshotId>> Repository::list_snapshots() {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::snapshot));
+  std::vector<SnapshotId> out;
+  for (const FileInfo& file : files) out.push_back(*SnapshotId::from_hex(file.name));
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Result<Snapshot> Repository::load_snapshot(const SnapshotId& id) {
+  const FileName name{FileKind::snapshot, id.hex()};
+  KIN_TRY_ASSIGN(const Bytes file, get_named(*backend_, name));
+  auto plain = sealer_.open_file(kSnapshotMagic, file);
+  if (!plain) return std::move(plain).error().context(name.text());
+  auto snapshot = decode_snapshot(*plain);
+  if (!snapshot) return std::move(snapshot).error().context(name.text());
+  return snapshot;
+}
+
+Result<SnapshotId> Repository::save_snapshot(const Snapshot& snapshot) {
+  const Bytes file = sealer_.seal_file(kSnapshotMagic, encode_snapshot(snapshot));
+  const SnapshotId id{hash(file)};
+  KIN_TRY(backend_->put({FileKind::snapshot, id.hex()}, file));
+  KIN_TRY(backend_->sync());
+  return id;
+}
+
+Result<void> Repository::remove_snapshot(const SnapshotId& id) { return backend_->remove({FileKind::snapshot, id.hex()}); }
+
+}  // namespace kin::store

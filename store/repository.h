@@ -1,0 +1,134 @@
+// Repository: a Backend with packs, index, snapshots and keys, as a BlockStore.
+//
+// Order of writing: packs, sync, index segment, sync, snapshot, sync; readers go the other way. Whatever happens in between, what a snapshot
+// names is there. Any number of processes may write at once; there is no lock.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "lib/base/mutex.h"
+#include "lib/engine/block_store.h"
+#include "store/backend.h"
+#include "store/block_cache.h"
+#include "store/config.h"
+#include "store/index_segment.h"
+#include "store/key_file.h"
+#include "store/object_index.h"
+#include "store/pack.h"
+
+namespace kin::store {
+
+struct OpenOptions {
+  // Asked once if the repository is encrypted. A null function means that there is no way to ask.
+  std::function<Result<std::string>()> password;
+  std::string cache_directory;  // the repository's own folder is made below it
+  bool use_cache = true;
+  std::size_t block_cache_bytes = 32 << 20;
+};
+
+struct StoredSnapshot {
+  SnapshotId id;
+  Snapshot snapshot;
+};
+
+class Repository : public BlockStore {
+ public:
+  // invalid_argument if there is one already. No password: not encrypted.
+  static Result<void> create(Backend& backend, const std::optional<std::string>& password, const PasswordCost& cost = {});
+  // no_repository, wrong_password, corrupt, unsupported.
+  static Result<std::unique_ptr<Repository>> open(std::unique_ptr<Backend> backend, const OpenOptions& options);
+  ~Repository() override;
+
+  Backend& backend() { return *backend_; }
+  const Config& config() const { return config_; }
+  const Key& master_key() const { return master_key_; }
+  const std::string& key_name() const { return key_name_; }  // of the key that opened it; empty if plain
+  std::string id() const;
+
+  // Objects. Reads the index segments that the cache lacks before the first lookup; after that, refresh_index() sees those of others.
+  Result<void> refresh_index();
+  Result<std::shared_ptr<const Bytes>> load(const ObjectId& id) override;
+  Result<bool> contains(const ObjectId& id) override;
+  Result<BlockRef> locate(const ObjectId& id) override;
+  Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) override;
+  Result<std::optional<Location>> find_location(const ObjectId& id);  // stored ones only
+  ObjectIndex& index() { return *index_; }
+
+  ObjectId id_of(ByteView object) const override;
+  const Segmenter& segmenter() const override { return segmenter_; }
+  Result<bool> claim(const ObjectId& id) override;
+  Result<std::uint64_t> append(const EncodedBlock& block) override;
+  Result<void> flush() override;
+  Result<SnapshotId> commit(const Snapshot& snapshot) override;
+
+  // Before the first claim(). If the last backup from here did not end well, there may be packs that are whole but in no index segment: their objects become
+  // known again, so that they are not stored twice. Gives the number of such packs.
+  Result<std::size_t> begin_writing();
+
+  // Snapshots. A damaged one is an error that names it.
+  Result<std::vector<SnapshotId>> list_snapshots();
+  Result<Snapshot> load_snapshot(const SnapshotId& id);
+  Result<SnapshotId> save_snapshot(const Snapshot& snapshot);
+  Result<void> remove_snapshot(const SnapshotId& id);
+
+  Result<IndexSegment> load_index_segment(const std::string& name);
+  // A new index from the packs alone; the old segments are removed after the new ones are durable. `on_damage` is told of packs that cannot be read
+  // to their end; what precedes the damage is indexed.
+  struct RebuildStats {
+    std::uint64_t packs = 0, blocks = 0, objects = 0, damaged_packs = 0;
+  };
+  Result<RebuildStats> rebuild_index(const std::function<void(const Error&)>& on_damage, const std::function<void(std::size_t, std::size_t)>& on_progress);
+
+  // A block straight from its bytes, for check: header, payload and every object's id are verified.
+  Result<BlockContent> decode_record(const Salt& salt, std::uint64_t offset, ByteView record, BlockHeader* header);
+  const Sealer& sealer() const { return sealer_; }
+
+ private:
+  Repository(std::unique_ptr<Backend> backend, Config config, const Key& master_key, std::string key_name, const OpenOptions& options);
+
+  // A pack under construction. Its blocks' positions go to the index once it has a name.
+  struct OpenPack {
+    std::unique_ptr<PackBuilder> builder;
+    IndexSegment contents;  // with one pack, unnamed
+  };
+
+  Result<void> open_index(const OpenOptions& options);
+  Result<void> finish_pack(OpenPack& pack) KIN_REQUIRES(mutex_);
+  Result<void> checkpoint() KIN_REQUIRES(mutex_);
+  Result<std::string> put_index_segment(IndexSegment& segment);
+  Result<void> write_unindexed() KIN_REQUIRES(mutex_);
+  Result<std::size_t> adopt_packs();
+  Result<Bytes> read_record(const BlockRef& block, Salt& salt);
+  Result<BlockContent> decode_block(const OpenedBlock& block, int depth);
+  Result<std::shared_ptr<const BlockContent>> load_block_at(const BlockRef& block, int depth);
+  Result<std::shared_ptr<const Bytes>> load_at(const ObjectId& id, int depth);
+
+  const std::unique_ptr<Backend> backend_;
+  const Config config_;
+  const Key master_key_;
+  const std::string key_name_;
+  const Sealer sealer_;
+  const Key id_key_;
+  const Segmenter segmenter_;
+  std::unique_ptr<ObjectIndex> index_;
+  BlockCache cache_;
+
+  Mutex mutex_;
+  std::array<OpenPack, 2> open_packs_ KIN_GUARDED_BY(mutex_);  // content, metadata
+  IndexSegment unindexed_ KIN_GUARDED_BY(mutex_);              // finished packs that no segment lists yet
+  std::unordered_map<ObjectId, BlockRef, ObjectIdHash> pending_ KIN_GUARDED_BY(mutex_);  // objects of open packs and of unindexed_
+  std::unordered_set<ObjectId, ObjectIdHash> claimed_ KIN_GUARDED_BY(mutex_);            // and not yet appended
+  std::size_t unsynced_packs_ KIN_GUARDED_BY(mutex_) = 0;
+  std::int64_t last_sync_seconds_ KIN_GUARDED_BY(mutex_) = 0;
+  std::unordered_map<ObjectId, Salt, ObjectIdHash> salts_ KIN_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<BlockDecoder>> idle_decoders_ KIN_GUARDED_BY(mutex_);
+};
+
+}  // namespace kin::store
