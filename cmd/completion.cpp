@@ -62,7 +62,7 @@ CommandInfo describe(const CLI::App& app, const std::vector<std::string>& path) 
     if (option->get_positional()) {
       out.choices = choices_of(*option);
     } else {
-      out.options.push_back({option->get_snames(), option->get_lnames(), option->get_description(), choices_of(*option), option->get_type_size() != 0,
+      out.options.push_back({option->get_snames(), option->get_lnames(), option->get_description(), choices_of(*option), option->get_expected_min() != 0,
                              option->get_items_expected_max() > 1});
     }
   }
@@ -181,7 +181,7 @@ void zsh_function(const CommandInfo& command, std::string& out) {
     calls += fmt::format("        {}) {} ;;\n", below.name, zsh_name(below));
   }
   out += "  local context state state_descr line\n  typeset -A opt_args\n  local -a commands=(" + described + " )\n" +
-         "  _arguments -s -C \"$global[@]\"" + specifications + " '1:command:->command' '*::argument:->argument'\n" + "  case $state in\n" +
+         "  _arguments -s -C -A '-*' \"$global[@]\"" + specifications + " '1:command:->command' '*::argument:->argument'\n" + "  case $state in\n" +
          "    command) _describe -t commands command commands ;;\n    argument)\n      case $line[1] in\n" + calls + "      esac ;;\n  esac\n}\n";
   for (const CommandInfo& below : command.commands) zsh_function(below, out);
 }

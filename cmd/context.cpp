@@ -34,7 +34,9 @@ void Context::json(const char* message_type, Json fields) {
   Json message{{"message_type", message_type}};
   message.update(fields);
   MutexLock lock(mutex_);
-  out_ << message.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n' << std::flush;
+  out_ << message.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+  // Who watches a long job wants to see it now; a long listing is better written in large pieces.
+  if (std::string_view(message_type) == "status") out_ << std::flush;
 }
 
 void Context::warn(std::string_view line) {

@@ -113,7 +113,8 @@ int main(int count, char** arguments) {
     for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
       if (command->get_name() == help_topic) topic = command;
     if (topic == &app && !help_topic.empty()) return report_failure(context, Error(ErrorCode::invalid_argument, "there is no command " + help_topic));
-    std::cout << topic->help(help_topic.empty() ? "" : "kin");
+    // Not topic->help(): that gives the help of the command that was parsed, which is "help".
+    std::cout << app.get_formatter()->make_help(topic, topic == &app ? "kin" : "kin " + help_topic, CLI::AppFormatMode::Normal);
     return 0;
   }
   set_completion_app(app);

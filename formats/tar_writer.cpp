@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <locale.h>
 
+#include <cerrno>
 #include <optional>
 
 #include "lib/base/check.h"

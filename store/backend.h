@@ -41,7 +41,7 @@ class Backend {
 
   virtual std::string location() const = 0;  // for messages: the path or address
 
-  // Putting what is there already is no error and changes nothing: names are hashes of contents. (The config alone may be replaced.)
+  // What is there already is replaced. Names are hashes of contents, so that is the same bytes, or heals damaged ones.
   virtual Result<void> put(const FileName& name, ByteView bytes) = 0;
   virtual Result<void> sync() = 0;
 

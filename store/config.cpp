@@ -70,7 +70,7 @@ Result<void> verify_config(ByteView file, const Key& master_key, Config& config)
   if (!parameters) return std::move(parameters).error().context("config");
   WireReader fields(*parameters);
   config.created.seconds = fields.signed_varint();
-  config.created.nanoseconds = static_cast<std::uint32_t>(fields.varint());
+  config.created.nanoseconds = static_cast<std::uint32_t>(fields.varint_up_to(999'999'999));
   return fields.finish("config");
 }
 

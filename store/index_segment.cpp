@@ -8,6 +8,7 @@ namespace kin::store {
 namespace {
 
 constexpr std::uint8_t kIndexVersion = 1;
+constexpr std::uint64_t kMost32 = 0xffff'ffff;
 enum IndexBlockFlag : std::uint8_t { has_base = 1 };
 
 }  // namespace
@@ -64,9 +65,9 @@ Result<IndexSegment> decode_index_segment(ByteView bytes) {
   }
   segment.blocks.resize(in.count(6));
   for (IndexBlock& block : segment.blocks) {
-    block.pack = static_cast<std::uint32_t>(in.varint());
+    block.pack = static_cast<std::uint32_t>(in.varint_up_to(kMost32));
     block.range.offset = in.varint();
-    block.range.size = static_cast<std::uint32_t>(in.varint());
+    block.range.size = static_cast<std::uint32_t>(in.varint_up_to(kMost32));
     block.content_size = in.varint();
     block.codec = in.u8();
     const std::uint8_t flags = in.u8();
@@ -88,7 +89,7 @@ Result<IndexSegment> decode_index_segment(ByteView bytes) {
     const std::uint8_t kind = in.u8();
     if (kind < 1 || kind > 4) in.fail();
     object.kind = static_cast<ObjectKind>(kind);
-    object.block = static_cast<std::uint32_t>(in.varint());
+    object.block = static_cast<std::uint32_t>(in.varint_up_to(kMost32));
     object.size = in.varint();
     if (object.block >= segment.blocks.size() || (previous != nullptr && !(*previous < object.id))) {
       in.fail();

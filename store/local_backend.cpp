@@ -34,6 +34,7 @@ bool is_small_and_vital(FileKind kind) { return kind != FileKind::pack; }
 
 Result<void> sync_directory(const std::string& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return {};  // nothing was ever written there
   if (!fd) return errno_error("cannot open", path);
   // Some network file systems cannot flush a directory and say so with EINVAL; there is nothing more that we could do.
   if (::fsync(fd.get()) != 0 && errno != EINVAL) return errno_error("cannot flush", path);
@@ -49,7 +50,7 @@ Result<void> list_folder(const std::string& path, std::vector<FileInfo>& out) {
   const std::unique_ptr<DIR, int (*)(DIR*)> closer(directory, ::closedir);
   while (const dirent* entry = ::readdir(directory)) {
     struct stat info {};
-    if (!is_file_name(entry->d_name) || ::fstatat(::dirfd(directory), entry->d_name, &info, 0) != 0) continue;
+    if (!is_file_name(entry->d_name) || ::fstatat(::dirfd(directory), entry->d_name, &info, 0) != 0 || !S_ISREG(info.st_mode)) continue;
     out.push_back({entry->d_name, static_cast<std::uint64_t>(info.st_size)});
   }
   return {};
@@ -76,15 +77,25 @@ Result<void> LocalBackend::prepare_to_write() {
   for (const FileKind kind : kAllFileKinds) KIN_TRY(make_directories(fmt::format("{}/{}", directory_, folder_of(kind)), 0700));
   KIN_TRY(make_directories(directory_ + "/tmp", 0700));
   sweep_temporary_files();
-  std::string path = directory_ + "/tmp/XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr) return errno_error("cannot make a directory in", directory_ + "/tmp");
-  own_temporary_ = path;
-  // Held until the process ends, however it ends: this is how a sweeper knows that the folder is in use.
-  own_lock_ = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (own_lock_) ::flock(own_lock_.get(), LOCK_EX | LOCK_NB);
+  KIN_TRY(make_own_temporary());
   make_reserve();
   prepared_ = true;
   return {};
+}
+
+Result<void> LocalBackend::make_own_temporary() {
+  for (;;) {
+    std::string path = directory_ + "/tmp/XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) return errno_error("cannot make a directory in", directory_ + "/tmp");
+    // The lock is held until the process ends, however it ends: this is how a sweeper knows that the folder is in use.
+    Fd lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    struct stat info {};
+    const bool locked = lock && ::flock(lock.get(), LOCK_EX) == 0 && ::fstat(lock.get(), &info) == 0 && info.st_nlink > 0;
+    if (!locked && ::access(path.c_str(), F_OK) != 0) continue;  // a sweeper came in between; it will not come again so soon
+    own_temporary_ = std::move(path);
+    own_lock_ = std::move(lock);
+    return {};
+  }
 }
 
 void LocalBackend::sweep_temporary_files() {
@@ -121,12 +132,13 @@ Result<LocalBackend::Pending> LocalBackend::write_temporary(ByteView bytes) {
 Result<void> LocalBackend::put(const FileName& name, ByteView bytes) {
   MutexLock lock(mutex_);
   KIN_TRY(prepare_to_write());
-  if (name.kind != FileKind::config && (pending_.contains(name) || ::access(path_of(name).c_str(), F_OK) == 0)) return {};
   Result<Pending> pending = write_temporary(bytes);
   const bool full = !pending && pending.error().code() == ErrorCode::no_space;
   if (full && is_small_and_vital(name.kind) && ::unlink((directory_ + "/reserve").c_str()) == 0) pending = write_temporary(bytes);
   if (!pending) return std::move(pending).error().context(name.text());
-  pending_[name] = *std::move(pending);
+  Pending& entry = pending_[name];
+  if (!entry.temporary_path.empty()) ::unlink(entry.temporary_path.c_str());
+  entry = *std::move(pending);
   return {};
 }
 
@@ -134,6 +146,7 @@ Result<void> LocalBackend::sync() {
   MutexLock lock(mutex_);
   std::set<std::string> folders;
   for (auto& [name, pending] : pending_) {
+    if (!pending.fd) continue;  // flushed by a sync that failed later
     if (::fsync(pending.fd.get()) != 0) return errno_error("cannot flush", pending.temporary_path).context(name.text());
     KIN_TRY(pending.fd.close(pending.temporary_path));
   }
@@ -173,9 +186,11 @@ Result<Bytes> LocalBackend::get(const FileName& name) {
 
 Result<Bytes> LocalBackend::get_range(const FileName& name, std::uint64_t offset, std::size_t size) {
   KIN_TRY_ASSIGN(const Fd fd, open_file(name));
+  const Error cut_short(ErrorCode::corrupt, fmt::format("{} is cut short: it ends before {} bytes at {}", name.text(), size, offset));
+  if (offset > kMostFileBytes || size > kMostFileBytes) return cut_short;
   Bytes out(size);
   KIN_TRY_ASSIGN(const std::size_t n, read_up_to_at(fd.get(), out, offset, name.text()));
-  if (n < size) return Error(ErrorCode::corrupt, fmt::format("{} is cut short: it ends before byte {}", name.text(), offset + size));
+  if (n < size) return cut_short;
   return out;
 }
 
@@ -191,6 +206,11 @@ Result<std::vector<FileInfo>> LocalBackend::list(FileKind kind) {
 }
 
 Result<void> LocalBackend::remove(const FileName& name) {
+  MutexLock lock(mutex_);
+  if (const auto pending = pending_.find(name); pending != pending_.end()) {
+    ::unlink(pending->second.temporary_path.c_str());
+    pending_.erase(pending);
+  }
   const std::string path = path_of(name);
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return errno_error("cannot remove", path);
   return sync_directory(path.substr(0, path.rfind('/')));

@@ -41,6 +41,7 @@ class LocalBackend : public Backend {
 
   std::string path_of(const FileName& name) const;
   Result<void> prepare_to_write() KIN_REQUIRES(mutex_);
+  Result<void> make_own_temporary() KIN_REQUIRES(mutex_);
   Result<Pending> write_temporary(ByteView bytes) KIN_REQUIRES(mutex_);
   Result<Fd> open_file(const FileName& name);
   void sweep_temporary_files();

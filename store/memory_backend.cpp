@@ -15,8 +15,7 @@ class MemoryBackend : public Backend {
 
   Result<void> put(const FileName& name, ByteView bytes) override {
     MutexLock lock(mutex_);
-    if (name.kind == FileKind::config) files_.erase(name);
-    files_.emplace(name, Bytes(bytes.begin(), bytes.end()));
+    files_[name] = Bytes(bytes.begin(), bytes.end());
     return {};
   }
 

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <shared_mutex>
 #include <unordered_map>
 
 #include "lib/base/file.h"
@@ -36,7 +37,9 @@ constexpr std::string_view kCleanKey = "clean";
 rocksdb::Slice slice(ByteView bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 ByteView view(const rocksdb::Slice& bytes) { return as_bytes({bytes.data(), bytes.size()}); }
 
-Error cache_error(const rocksdb::Status& status) { return Error(ErrorCode::io, "local cache: " + status.ToString()); }
+Error cache_error(const rocksdb::Status& status) {
+  return Error(status.IsCorruption() ? ErrorCode::corrupt : ErrorCode::io, "local cache: " + status.ToString());
+}
 
 rocksdb::Options options() {
   rocksdb::Options out;
@@ -75,6 +78,8 @@ struct ObjectIndex::State {
   std::unique_ptr<rocksdb::DB> db;
   std::vector<rocksdb::ColumnFamilyHandle*> families;
   std::atomic<std::uint64_t> next_file{0};
+  // Held by all who use the database, and alone by who replaces it.
+  mutable std::shared_mutex in_use;
 
   // Locations name packs by number, 1 or 2 bytes instead of 32.
   mutable Mutex mutex;
@@ -163,6 +168,7 @@ Result<std::unique_ptr<ObjectIndex>> ObjectIndex::open_temporary(const std::stri
 }
 
 Result<std::optional<Location>> ObjectIndex::locate(const ObjectId& id) {
+  const std::shared_lock in_use(state_->in_use);
   rocksdb::PinnableSlice value;
   const rocksdb::Status status = state_->db->Get(rocksdb::ReadOptions(), state_->families[objects], slice(id.bytes), &value);
   if (status.IsNotFound()) return std::optional<Location>();
@@ -183,6 +189,7 @@ Result<std::optional<Location>> ObjectIndex::locate(const ObjectId& id) {
 }
 
 Result<void> ObjectIndex::add(const std::string& segment_name, const IndexSegment& segment) {
+  const std::shared_lock in_use(state_->in_use);
   // Pack numbers first: a number without objects is harmless, the reverse is not.
   std::vector<std::uint32_t> numbers;
   rocksdb::WriteBatch batch;
@@ -239,14 +246,19 @@ bool ObjectIndex::has_pack(const ObjectId& id) const {
 }
 
 std::uint64_t ObjectIndex::approximate_objects() const {
+  const std::shared_lock in_use(state_->in_use);
   std::uint64_t keys = 0;
   state_->db->GetIntProperty(state_->families[objects], rocksdb::DB::Properties::kEstimateNumKeys, &keys);
   return keys;
 }
 
-Result<void> ObjectIndex::clear() { return state_->start_over(); }
+Result<void> ObjectIndex::clear() {
+  const std::unique_lock alone(state_->in_use);
+  return state_->start_over();
+}
 
 Result<void> ObjectIndex::set_clean(bool clean) {
+  const std::shared_lock in_use(state_->in_use);
   const rocksdb::WriteOptions options;
   const auto status = clean ? state_->db->Put(options, state_->families[meta], std::string(kCleanKey), "")
                             : state_->db->Delete(options, state_->families[meta], std::string(kCleanKey));
@@ -254,11 +266,13 @@ Result<void> ObjectIndex::set_clean(bool clean) {
 }
 
 bool ObjectIndex::is_clean() const {
+  const std::shared_lock in_use(state_->in_use);
   std::string value;
   return state_->db->Get(rocksdb::ReadOptions(), state_->families[meta], std::string(kCleanKey), &value).ok();
 }
 
 Result<void> ObjectIndex::record(const std::vector<std::pair<std::string, Bytes>>& entries) {
+  const std::shared_lock in_use(state_->in_use);
   rocksdb::WriteBatch batch;
   for (const auto& [path, value] : entries) batch.Put(state_->families[records], path, slice(value));
   const auto status = state_->db->Write(rocksdb::WriteOptions(), &batch);
@@ -266,6 +280,7 @@ Result<void> ObjectIndex::record(const std::vector<std::pair<std::string, Bytes>
 }
 
 Result<std::optional<Bytes>> ObjectIndex::recorded(const std::string& path) {
+  const std::shared_lock in_use(state_->in_use);
   std::string value;
   const auto status = state_->db->Get(rocksdb::ReadOptions(), state_->families[records], path, &value);
   if (status.IsNotFound()) return std::optional<Bytes>();
@@ -274,6 +289,7 @@ Result<std::optional<Bytes>> ObjectIndex::recorded(const std::string& path) {
 }
 
 Result<void> ObjectIndex::clear_records() {
+  const std::shared_lock in_use(state_->in_use);
   rocksdb::ColumnFamilyHandle* const family = state_->families[records];
   const auto status = state_->db->DeleteRange(rocksdb::WriteOptions(), family, "", std::string(16, '\xff'));
   return status.ok() ? Result<void>() : cache_error(status);

@@ -33,6 +33,7 @@ class ObjectIndex : public ResumeLog {
   static Result<std::unique_ptr<ObjectIndex>> open_temporary(const std::string& parent);
   ~ObjectIndex() override;
 
+  // corrupt if the cache is damaged: clear() it and add the segments again.
   Result<std::optional<Location>> locate(const ObjectId& id);
   Result<void> add(const std::string& segment_name, const IndexSegment& segment);
   std::set<std::string> segments() const;  // the names of those added

@@ -21,19 +21,6 @@ constexpr std::size_t kPacksPerSegment = 256;
 // Longer than any chain that kin writes; ends a cycle in forged headers.
 constexpr int kMostChain = 64;
 
-// Stands for the name of a pack that has none yet. No hash comes out as nearly all zeros.
-ObjectId open_pack_id(std::size_t slot) {
-  ObjectId id;
-  id.bytes.back() = static_cast<std::uint8_t>(slot + 1);
-  return id;
-}
-
-std::optional<std::size_t> open_pack_slot(const ObjectId& id) {
-  for (const std::size_t slot : {std::size_t{0}, std::size_t{1}})
-    if (id == open_pack_id(slot)) return slot;
-  return std::nullopt;
-}
-
 std::size_t slot_for(const EncodedBlock& block) { return is_metadata(block.header.objects.front().kind) ? 1 : 0; }
 
 std::string pack_text(const ObjectId& pack) { return FileName{FileKind::pack, pack.hex()}.text(); }
@@ -48,8 +35,10 @@ Result<Bytes> get_named(Backend& backend, const FileName& name) {
 }  // namespace
 
 Result<void> Repository::create(Backend& backend, const std::optional<std::string>& password, const PasswordCost& cost) {
-  if (backend.get(config_name()))
-    return Error(ErrorCode::invalid_argument, backend.location() + " is a repository already");
+  const auto config_there = backend.get(config_name());
+  if (config_there) return Error(ErrorCode::invalid_argument, printable(backend.location()) + " is a repository already");
+  // A config that cannot be read just now is not one that is not there.
+  if (config_there.error().code() != ErrorCode::not_found) return config_there.error();
   for (const FileKind kind : kAllFileKinds) {
     KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend.list(kind));
     if (!files.empty())
@@ -160,14 +149,24 @@ Result<void> Repository::refresh_index() {
 
 ObjectId Repository::id_of(ByteView object) const { return {keyed_hash(id_key_, object)}; }
 
-Result<std::optional<Location>> Repository::find_location(const ObjectId& id) { return index_->locate(id); }
+Result<std::optional<Location>> Repository::find_location(const ObjectId& id) {
+  auto location = index_->locate(id);
+  if (location || location.error().code() != ErrorCode::corrupt) return location;
+  // The cache is damaged, not the repository: make it anew, once, whoever notices first.
+  MutexLock lock(recovery_mutex_);
+  location = index_->locate(id);
+  if (location) return location;
+  KIN_TRY(index_->clear());
+  KIN_TRY(refresh_index());
+  return index_->locate(id);
+}
 
 Result<BlockRef> Repository::locate(const ObjectId& id) {
   {
     MutexLock lock(mutex_);
     if (const auto at = pending_.find(id); at != pending_.end()) return at->second;
   }
-  KIN_TRY_ASSIGN(const std::optional<Location> location, index_->locate(id));
+  KIN_TRY_ASSIGN(const std::optional<Location> location, find_location(id));
   if (!location) return Error(ErrorCode::corrupt, fmt::format("object {} is missing from the repository", id.short_hex()));
   return BlockRef{location->pack, location->range.offset, location->range.size, location->content_size};
 }
@@ -177,31 +176,34 @@ Result<bool> Repository::contains(const ObjectId& id) {
     MutexLock lock(mutex_);
     if (pending_.contains(id)) return true;
   }
-  KIN_TRY_ASSIGN(const std::optional<Location> location, index_->locate(id));
+  KIN_TRY_ASSIGN(const std::optional<Location> location, find_location(id));
   return location.has_value();
 }
 
 Result<Bytes> Repository::read_record(const BlockRef& block, Salt& salt) {
   bool have_salt = false;
+  ObjectId pack = block.pack;
   {
     MutexLock lock(mutex_);
-    if (const auto slot = open_pack_slot(block.pack)) {
-      const ByteView bytes = open_packs_[*slot].builder->bytes();
+    for (const OpenPack& open : open_packs_) {
+      if (!open.builder || open.id != pack) continue;
+      const ByteView bytes = open.builder->bytes();
       KIN_TRY_ASSIGN(salt, read_pack_prefix(bytes));
       const ByteView record = bytes.subspan(static_cast<std::size_t>(block.offset), block.stored_size);
       return Bytes(record.begin(), record.end());
     }
-    if (const auto known = salts_.find(block.pack); known != salts_.end()) {
+    if (const auto named = final_names_.find(pack); named != final_names_.end()) pack = named->second;
+    if (const auto known = salts_.find(pack); known != salts_.end()) {
       salt = known->second;
       have_salt = true;
     }
   }
-  const FileName name{FileKind::pack, block.pack.hex()};
+  const FileName name{FileKind::pack, pack.hex()};
   if (!have_salt) {
     KIN_TRY_ASSIGN(const Bytes prefix, backend_->get_range(name, 0, PackBuilder::kPrefixBytes));
     KIN_TRY_ASSIGN(salt, read_pack_prefix(prefix));
     MutexLock lock(mutex_);
-    salts_.emplace(block.pack, salt);
+    salts_.emplace(pack, salt);
   }
   return backend_->get_range(name, block.offset, block.stored_size);
 }
@@ -245,10 +247,7 @@ Result<BlockContent> Repository::decode_record(const Salt& salt, std::uint64_t o
 }
 
 Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const BlockRef& block, int depth) {
-  // A pack that is still open may get its name, and another take its place, at any time: its blocks cannot be cached by position.
-  const bool cacheable = !open_pack_slot(block.pack);
-  if (cacheable)
-    if (auto cached = cache_.find(block)) return cached;
+  if (auto cached = cache_.find(block)) return cached;
   const auto read = [&]() -> Result<BlockContent> {
     Salt salt;
     KIN_TRY_ASSIGN(const Bytes record, read_record(block, salt));
@@ -262,7 +261,7 @@ Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const Bloc
     return std::move(error).context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
   }
   auto shared = std::make_shared<const BlockContent>(*std::move(content));
-  if (cacheable) cache_.add(block, shared);
+  cache_.add(block, shared);
   return shared;
 }
 
@@ -286,7 +285,7 @@ Result<bool> Repository::claim(const ObjectId& id) {
     MutexLock lock(mutex_);
     if (claimed_.contains(id) || pending_.contains(id)) return false;
   }
-  KIN_TRY_ASSIGN(const std::optional<Location> location, index_->locate(id));
+  KIN_TRY_ASSIGN(const std::optional<Location> location, find_location(id));
   if (location) return false;
   MutexLock lock(mutex_);
   return claimed_.insert(id).second;
@@ -294,13 +293,15 @@ Result<bool> Repository::claim(const ObjectId& id) {
 
 Result<std::uint64_t> Repository::append(const EncodedBlock& block) {
   MutexLock lock(mutex_);
-  const std::size_t slot = slot_for(block);
-  OpenPack& pack = open_packs_[slot];
-  if (!pack.builder) pack.builder = std::make_unique<PackBuilder>(sealer_);
+  OpenPack& pack = open_packs_[slot_for(block)];
+  if (!pack.builder) {
+    pack.builder = std::make_unique<PackBuilder>(sealer_);
+    pack.id = {random_key()};
+  }
   const BlockRange range = pack.builder->add(block);
   pack.contents.add_block(0, block.header, range);
   for (const BlockObject& object : block.header.objects) {
-    pending_[object.id] = {open_pack_id(slot), range.offset, range.size, block.header.content_size};
+    pending_[object.id] = {pack.id, range.offset, range.size, block.header.content_size};
     claimed_.erase(object.id);
   }
   if (pack.builder->size() >= kPackTargetBytes) {
@@ -327,8 +328,10 @@ Result<void> Repository::finish_pack(OpenPack& pack) {
   for (IndexObject object : pack.contents.objects) {
     object.block += first_block;
     unindexed_.objects.push_back(object);
-    if (const auto at = pending_.find(object.id); at != pending_.end() && open_pack_slot(at->second.pack)) at->second.pack = id;
+    // The same object may be in the other open pack as well, and be known from there.
+    if (const auto at = pending_.find(object.id); at != pending_.end() && at->second.pack == pack.id) at->second.pack = id;
   }
+  final_names_[pack.id] = id;
   pack = OpenPack{};
   return {};
 }

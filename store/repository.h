@@ -93,8 +93,9 @@ class Repository : public BlockStore {
  private:
   Repository(std::unique_ptr<Backend> backend, Config config, const Key& master_key, std::string key_name, const OpenOptions& options);
 
-  // A pack under construction. Its blocks' positions go to the index once it has a name.
+  // A pack under construction. Its blocks' positions go to the index once it has its name; until then, a random one stands for that.
   struct OpenPack {
+    ObjectId id;
     std::unique_ptr<PackBuilder> builder;
     IndexSegment contents;  // with one pack, unnamed
   };
@@ -120,11 +121,13 @@ class Repository : public BlockStore {
   std::unique_ptr<ObjectIndex> index_;
   BlockCache cache_;
 
+  Mutex recovery_mutex_;
   Mutex mutex_;
   std::array<OpenPack, 2> open_packs_ KIN_GUARDED_BY(mutex_);  // content, metadata
   IndexSegment unindexed_ KIN_GUARDED_BY(mutex_);              // finished packs that no segment lists yet
   std::unordered_map<ObjectId, BlockRef, ObjectIdHash> pending_ KIN_GUARDED_BY(mutex_);  // objects of open packs and of unindexed_
   std::unordered_set<ObjectId, ObjectIdHash> claimed_ KIN_GUARDED_BY(mutex_);            // and not yet appended
+  std::unordered_map<ObjectId, ObjectId, ObjectIdHash> final_names_ KIN_GUARDED_BY(mutex_);  // of packs that were open
   std::size_t unsynced_packs_ KIN_GUARDED_BY(mutex_) = 0;
   std::int64_t last_sync_seconds_ KIN_GUARDED_BY(mutex_) = 0;
   std::unordered_map<ObjectId, Salt, ObjectIdHash> salts_ KIN_GUARDED_BY(mutex_);

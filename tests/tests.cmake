@@ -1,2 +1,49 @@
+# Unit tests: one program, one ctest entry per file's tag, so that a failure names the part.
+find_path(CATCH2_INCLUDE catch2/catch.hpp REQUIRED)
+
+add_executable(kin_tests
+  tests/lib/base/file_test.cpp
+  tests/lib/base/hash_test.cpp
+  tests/lib/base/ordered_stage_test.cpp
+  tests/lib/base/text_test.cpp
+  tests/lib/base/wire_test.cpp
+  tests/lib/base/worker_pool_test.cpp
+  tests/lib/delta/block_test.cpp
+  tests/lib/delta/codec_test.cpp
+  tests/lib/engine/backup_restore_test.cpp
+  tests/lib/engine/path_filter_test.cpp
+  tests/lib/object/content_test.cpp
+  tests/lib/object/node_test.cpp
+  tests/lib/object/segmenter_test.cpp
+  tests/lib/object/snapshot_test.cpp
+  tests/lib/object/tree_test.cpp
+  tests/store/backend_test.cpp
+  tests/store/config_test.cpp
+  tests/store/crypto_test.cpp
+  tests/store/index_segment_test.cpp
+  tests/store/key_file_test.cpp
+  tests/store/object_index_test.cpp
+  tests/store/pack_test.cpp
+  tests/store/repository_crash_test.cpp
+  tests/store/repository_damage_test.cpp
+  tests/store/repository_test.cpp
+  tests/support/faulty_backend.cpp
+  tests/support/test_main.cpp
+)
+target_precompile_headers(kin_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
+set_source_files_properties(tests/support/test_main.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)  # defines Catch2 itself
+target_link_libraries(kin_tests PRIVATE kin_settings kin_store kin_lib)
+add_test(NAME unit COMMAND kin_tests)
+
+# The program, as a user runs it.
+foreach(name bad_input disk_full golden interrupt options round_trip writers)
+  add_test(NAME cli_${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/${name}_test.sh)
+  set_tests_properties(cli_${name} PROPERTIES ENVIRONMENT KIN=$<TARGET_FILE:kin> SKIP_RETURN_CODE 77 TIMEOUT 600)
+endforeach()
+set_tests_properties(cli_interrupt PROPERTIES LABELS slow)
+
+# The scripts.
 add_test(NAME layers COMMAND ${CMAKE_SOURCE_DIR}/scripts/check_layers)
 add_test(NAME layers_are_checked COMMAND ${CMAKE_SOURCE_DIR}/tests/scripts/check_layers_test.sh)
+add_test(NAME trees_are_compared COMMAND ${CMAKE_SOURCE_DIR}/tests/scripts/compare_trees_test.sh)
+set_tests_properties(layers layers_are_checked trees_are_compared PROPERTIES LABELS slow)

@@ -27,6 +27,13 @@ std::size_t utf8_sequence(std::string_view bytes) {
   return size;
 }
 
+// Characters that make a terminal show a line in another order than it has, or break it: U+200E/F, U+2028 to U+202E, U+2066 to U+2069.
+bool is_treacherous(std::string_view sequence) {
+  if (sequence.size() != 3 || sequence[0] != '\xe2') return false;
+  const auto second = static_cast<unsigned char>(sequence[1]), third = static_cast<unsigned char>(sequence[2]);
+  return (second == 0x80 && (third == 0x8e || third == 0x8f || (third >= 0xa8 && third <= 0xae))) || (second == 0x81 && third >= 0xa6 && third <= 0xa9);
+}
+
 }  // namespace
 
 std::string hex(ByteView bytes) {
@@ -58,16 +65,15 @@ std::string printable(std::string_view bytes) {
     const auto first = static_cast<unsigned char>(bytes[0]);
     // U+0080 to U+009F are control characters too: some terminals obey them.
     const bool c1_control = size == 2 && first == 0xc2 && static_cast<unsigned char>(bytes[1]) < 0xa0;
-    if (bytes[0] == '\\') {
+    const std::string_view sequence = bytes.substr(0, std::max<std::size_t>(size, 1));
+    if (first == '\\') {
       out += "\\\\";
-    } else if (size == 0 || first < 0x20 || first == 0x7f) {
-      out += fmt::format("\\x{:02x}", first);
-    } else if (c1_control) {
-      out += fmt::format("\\xc2\\x{:02x}", static_cast<unsigned char>(bytes[1]));
+    } else if (size == 0 || first < 0x20 || first == 0x7f || c1_control || is_treacherous(sequence)) {
+      for (const char byte : sequence) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
     } else {
-      out += bytes.substr(0, size);
+      out += sequence;
     }
-    bytes.remove_prefix(std::max<std::size_t>(size, 1));
+    bytes.remove_prefix(sequence.size());
   }
   return out;
 }

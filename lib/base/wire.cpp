@@ -70,6 +70,13 @@ std::uint64_t WireReader::varint() {
   return 0;
 }
 
+std::uint64_t WireReader::varint_up_to(std::uint64_t most) {
+  const std::uint64_t value = varint();
+  if (value <= most) return value;
+  failed_ = true;
+  return 0;
+}
+
 std::int64_t WireReader::signed_varint() {
   const std::uint64_t value = varint();
   return static_cast<std::int64_t>((value >> 1) ^ (~(value & 1) + 1));

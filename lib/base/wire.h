@@ -46,6 +46,8 @@ class WireReader {
   std::uint64_t u64();
   std::uint64_t varint();
   std::int64_t signed_varint();
+  // A varint that must not be larger than `most`.
+  std::uint64_t varint_up_to(std::uint64_t most);
   ByteView raw(std::size_t size);
   std::string text();
   ByteView blob();

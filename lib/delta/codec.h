@@ -14,7 +14,7 @@ class Codec {
  public:
   virtual ~Codec() = default;
 
-  // `base` is empty for none. The payload decodes only with the same base.
+  // `base` is empty for none. The payload decodes only with the same base. The two must not share memory: zstd would not look into the base then.
   virtual Result<Bytes> encode(ByteView base, ByteView content) = 0;
 
   // Gives exactly `size` bytes (which the caller has bounded), or corrupt. Never crashes, whatever the payload.

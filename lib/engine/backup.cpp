@@ -74,6 +74,10 @@ class Backup {
   bool reuse_content(WalkEntry& entry);
   bool all_stored(const std::vector<Extent>& extents);
   void enter(Node node);
+  void skip(const std::string& path, const Error& error) {
+    observer_.on_skipped(path, error);
+    ++skipped_;
+  }
 
   BlockStore& store_;
   ResumeLog& log_;
@@ -151,11 +155,9 @@ ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, const Reading::
     if (!finished) item.fatal = std::move(finished).error();
   } else if (auto steady = reader.read_file(entry, hand_on); !steady) {
     item.outcome = ReadItem::Outcome::failed;
-    observer_.on_skipped(path, steady.error());
-    ++skipped_;
+    if (steady.error().code() != ErrorCode::cancelled) skip(path, steady.error());
   } else if (!*steady) {
-    observer_.on_skipped(path, Error(ErrorCode::io, printable(path) + " changed while it was read; kept as it was read"));
-    ++skipped_;
+    skip(path, Error(ErrorCode::io, printable(path) + " changed while it was read; kept as it was read"));
   }
   if (held) item.part = *std::move(held);
   item.entry = std::move(entry);
@@ -213,11 +215,8 @@ Result<void> Backup::walk() {
     entry.node.mtime = entry.node.ctime = request_.snapshot.time;
     emit(std::move(entry));
   } else {
-    const auto skip = [&](const std::string& path, const Error& error) {
-      observer_.on_skipped(path, error);
-      ++skipped_;
-    };
-    walked = Walker(request_.walk, &store_, request_.parent_tree, emit, skip).walk();
+    const auto on_skip = [this](const std::string& path, const Error& error) { skip(path, error); };
+    walked = Walker(request_.walk, &store_, request_.parent_tree, emit, on_skip).walk();
   }
   if (walked && !batch.empty()) submit();
   if (!walked) reading_.cancel();

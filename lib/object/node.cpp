@@ -6,6 +6,8 @@ namespace {
 // What follows the fixed fields; a bit per optional part, so that the common node is short.
 enum NodeFlag : std::uint8_t { has_attributes = 1, has_links = 2 };
 
+constexpr std::uint64_t kMostId = 0xffff'ffff;
+
 void encode_time(Timestamp time, WireWriter& out) {
   out.signed_varint(time.seconds);
   out.varint(time.nanoseconds);
@@ -14,7 +16,7 @@ void encode_time(Timestamp time, WireWriter& out) {
 Timestamp decode_time(WireReader& in) {
   Timestamp time;
   time.seconds = in.signed_varint();
-  time.nanoseconds = static_cast<std::uint32_t>(in.varint());
+  time.nanoseconds = static_cast<std::uint32_t>(in.varint_up_to(999'999'999));
   return time;
 }
 
@@ -98,9 +100,9 @@ Node decode_node(WireReader& in) {
   node.type = static_cast<NodeType>(type);
   const std::uint8_t flags = in.u8();
   if ((flags & ~(has_attributes | has_links)) != 0) in.fail();
-  node.mode = static_cast<std::uint32_t>(in.varint());
-  node.uid = static_cast<std::uint32_t>(in.varint());
-  node.gid = static_cast<std::uint32_t>(in.varint());
+  node.mode = static_cast<std::uint32_t>(in.varint_up_to(07777));
+  node.uid = static_cast<std::uint32_t>(in.varint_up_to(kMostId));
+  node.gid = static_cast<std::uint32_t>(in.varint_up_to(kMostId));
   node.user = in.text();
   node.group = in.text();
   node.mtime = decode_time(in);
@@ -137,7 +139,7 @@ Node decode_node(WireReader& in) {
     case NodeType::fifo:
     case NodeType::socket: break;
   }
-  if (!is_safe_name(node.name) || node.mode > 07777 || node.mtime.nanoseconds > 999'999'999) in.fail();
+  if (!is_safe_name(node.name)) in.fail();
   return node;
 }
 

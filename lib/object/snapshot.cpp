@@ -1,5 +1,7 @@
 #include "lib/object/snapshot.h"
 
+#include <cmath>
+
 #include "lib/base/wire.h"
 
 namespace kin {
@@ -65,7 +67,7 @@ Bytes encode_snapshot(const Snapshot& snapshot) {
   out.text(snapshot.program_version);
   out.raw(snapshot.tree.bytes);
   for_each_count(snapshot.summary, [&](std::uint64_t count) { out.varint(count); });
-  out.varint(static_cast<std::uint64_t>(snapshot.seconds * 1000));
+  out.varint(static_cast<std::uint64_t>(std::llround(snapshot.seconds * 1000)));
   return out.take();
 }
 
@@ -76,12 +78,11 @@ Result<Snapshot> decode_snapshot(ByteView bytes) {
   if (in.u8() != kSnapshotVersion) in.fail();
   Snapshot snapshot;
   snapshot.time.seconds = in.signed_varint();
-  snapshot.time.nanoseconds = static_cast<std::uint32_t>(in.varint());
-  if (snapshot.time.nanoseconds > 999'999'999) in.fail();
+  snapshot.time.nanoseconds = static_cast<std::uint32_t>(in.varint_up_to(999'999'999));
   snapshot.host = in.text();
   snapshot.user = in.text();
-  snapshot.uid = static_cast<std::uint32_t>(in.varint());
-  snapshot.gid = static_cast<std::uint32_t>(in.varint());
+  snapshot.uid = static_cast<std::uint32_t>(in.varint_up_to(0xffff'ffff));
+  snapshot.gid = static_cast<std::uint32_t>(in.varint_up_to(0xffff'ffff));
   snapshot.paths = decode_texts(in);
   snapshot.tags = decode_texts(in);
   snapshot.parent = decode_optional(in);

@@ -60,6 +60,8 @@ Result<TreeNode> load_tree_node(ObjectReader& reader, const ObjectId& id, int ex
   KIN_TRY_ASSIGN(TreeNode node, decode_tree_node(**bytes, id));
   if (expected_level >= 0 && node.level != expected_level)
     return Error(ErrorCode::corrupt, fmt::format("tree {} is at level {}, not {}", id.short_hex(), node.level, expected_level));
+  // Only a directory with nothing in it has an empty leaf, and that is its root.
+  if (expected_level == 0 && node.entries.empty()) return Error(ErrorCode::corrupt, fmt::format("tree {} is empty", id.short_hex()));
   return node;
 }
 

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Whatever is wrong gets one clear sentence that names it, and its own exit code; nothing is lost or overwritten.
+source "$(dirname "$0")/lib.sh"
+
+mkdir tree && echo content >tree/file && seq 20000 >tree/numbers
+
+run 10 -r nowhere snapshots
+says "there is no repository at nowhere"
+mkdir empty && run 10 -r empty snapshots
+says "empty is not a kin repository"
+run 10 -r tree/file snapshots
+says "is not a kin repository"
+run 2 -r tree/file frobnicate
+run 2 backup
+
+export KIN_PASSWORD=right
+run 0 -r repo init
+run 2 -r repo init
+says "is a repository already"
+run 0 -r repo backup tree
+KIN_PASSWORD=wrong run 12 -r repo snapshots
+says "wrong password"
+KIN_PASSWORD=wrong run 12 -r repo --json backup tree
+python3 -c 'import json; m = json.load(open("err")); assert m["message_type"] == "exit_error" and m["code"] == 12, m'
+run 14 -r repo restore 0123abcd -t target
+says "there is no snapshot 0123abcd"
+run 14 -r repo restore latest:no/such/path -t target
+says "there is no no/such/path in snapshot"
+run 14 -r repo snapshots 0123abcd
+run 2 -r repo restore latest -t tree/file
+says "the target tree/file is not a directory"
+[ "$(cat tree/file)" = content ] || fail "the target was overwritten"
+run 14 -r repo backup no-such-path
+says "no-such-path"
+run 3 -r repo backup tree no-such-path
+says "no-such-path"
+run 2 -r repo check --read-data-subset 9/2
+run 2 -r repo backup --time 2026-02-31 tree
+run 2 -r repo backup --exclude-larger-than lots tree
+run 14 -r repo backup --exclude-file no-such-file tree
+says no-such-file
+unset KIN_PASSWORD
+# Nobody to ask: without a terminal it says how a password is given.
+code=0; setsid -w "$KIN" -r repo snapshots </dev/null >out 2>err || code=$?
+[ "$code" = 12 ] || fail "exit code $code without a password"
+says KIN_PASSWORD_FILE
+
+# A password that cannot be meant for this repository: someone may have put a plain one in place of the encrypted one.
+run 0 -r plain init --plain
+KIN_PASSWORD=right run 12 -r plain snapshots
+says "is not encrypted, but a password is set"
+run 0 -r plain backup tree
+
+# A newer format.
+cp -a plain newer
+printf '\x09' | dd of=newer/config bs=1 seek=8 conv=notrunc status=none
+run 15 -r newer snapshots
+says "need a newer kin"
+
+# Damage, kind by kind.
+damaged() { rm -rf hurt cache && cp -a plain hurt; }
+pack() { find "hurt/packs" -type f | sort | head -1; }
+damaged; printf 'X' | dd of=hurt/config bs=1 seek=60 conv=notrunc status=none
+run 13 -r hurt snapshots
+damaged; : >hurt/config
+run 13 -r hurt snapshots
+damaged; rm "$(pack)"
+run 13 -r hurt check
+says "is missing"
+run 13 -r hurt restore latest -t partial
+says "is missing"
+for target in packs index snapshots; do
+  damaged
+  file=$(find "hurt/$target" -type f -size +0 | sort | head -1)
+  size=$(stat -c %s "$file")
+  printf '\xa5\x5a\xa5' | dd of="$file" bs=1 seek=$((size / 2)) conv=notrunc status=none
+  run 13 -r hurt check --read-data
+  says "$(basename "$file" | cut -c1-8)"
+  damaged
+  file=$(find "hurt/$target" -type f -size +0 | sort | head -1)
+  truncate -s $((size - 5)) "$file"
+  run 13 -r hurt check --read-data
+  says "$(basename "$file" | cut -c1-8)"
+done
+# Foreign files are ignored; the index can be made again from the packs.
+damaged; echo junk >hurt/packs/junk; echo junk >hurt/index/junk; mkdir -p hurt/packs/zz; echo >hurt/snapshots/README
+run 0 -r hurt check --read-data
+damaged; rm hurt/index/*
+run 13 -r hurt restore latest -t indexless
+run 0 -r hurt rebuild-index
+run 0 -r hurt restore latest -t rebuilt
+same tree rebuilt/tree
+# A damaged repository costs no file that is there already.
+damaged; mkdir -p kept && cp -a tree kept/ && echo precious >kept/tree/file
+file=$(pack); for p in $(find hurt/packs -type f); do size=$(stat -c %s "$p"); printf '\xff\xee' | dd of="$p" bs=1 seek=$((size - 30)) conv=notrunc status=none; done
+run 13 -r hurt restore latest -t kept
+[ "$(cat kept/tree/file)" = precious ] || fail "a damaged repository destroyed a file"
+echo passed

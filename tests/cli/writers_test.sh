@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Two writers at once, on one machine and with one cache directory: both finish, both snapshots are whole.
+source "$(dirname "$0")/lib.sh"
+mkdir -p a b shared
+for i in $(seq 300); do seq "$i" $((i + 2000)) >"shared/$i"; done
+cp -a shared a/; cp -a shared b/; seq 100000 >a/own; seq 100001 200000 >b/own
+run 0 -r repo init --plain
+for round in 1 2 3; do
+  echo "$round" >a/round; echo "$round" >b/round
+  "$KIN" -r repo -q backup a >a.out 2>&1 & first=$!
+  "$KIN" -r repo -q backup b >b.out 2>&1 & second=$!
+  wait $first || { cat a.out; fail "the first writer failed"; }
+  wait $second || { cat b.out; fail "the second writer failed"; }
+done
+run 0 -r repo check --read-data
+for tree in a b; do
+  run 0 -r repo restore latest --path "$work/$tree" -t "restored-$tree"
+  same "$tree" "restored-$tree/$tree"
+done
+echo passed

@@ -1,0 +1,87 @@
+#include "lib/engine/path_filter.h"
+
+#include <catch2/catch.hpp>
+
+#include "lib/base/file.h"
+#include "tests/support/expect.h"
+#include "tests/support/temp_dir.h"
+
+using namespace kin;
+using namespace kin::testing;
+
+namespace {
+
+bool matches(std::string pattern, std::string_view path) {
+  PathFilter filter;
+  filter.add(std::move(pattern));
+  return filter.matches(path);
+}
+
+}  // namespace
+
+TEST_CASE("a pattern without a leading slash matches at any depth, and all below it", "[path_filter]") {
+  CHECK(matches("*.o", "/home/u/a.o"));
+  CHECK(matches("*.o", "/home/u/a.o/inside"));
+  CHECK(matches("cache", "/home/u/cache"));
+  CHECK(matches("u/cache", "/home/u/cache/x"));
+  CHECK_FALSE(matches("*.o", "/home/u/a.oo"));
+  CHECK_FALSE(matches("u/cache", "/home/u/x/cache"));
+  CHECK_FALSE(matches("cache", "/home/u/cached"));
+}
+
+TEST_CASE("a pattern with a leading slash matches from the root only", "[path_filter]") {
+  CHECK(matches("/home/*/cache", "/home/u/cache"));
+  CHECK(matches("/home", "/home/u"));
+  CHECK_FALSE(matches("/u/cache", "/home/u/cache"));
+  CHECK_FALSE(matches("/home/*/cache", "/home/u/x/cache"));
+}
+
+TEST_CASE("two stars stand for any number of directories", "[path_filter]") {
+  CHECK(matches("/a/**/z", "/a/z"));
+  CHECK(matches("/a/**/z", "/a/b/c/z"));
+  CHECK(matches("**/z", "/z"));
+  CHECK(matches("a/**", "/x/a/b"));
+  CHECK_FALSE(matches("/a/**/z", "/a/b/c"));
+  CHECK_FALSE(matches("/a/**/z", "/b/z"));
+}
+
+TEST_CASE("a later pattern with an exclamation mark takes back what earlier ones matched", "[path_filter]") {
+  PathFilter filter;
+  filter.add("*.txt");
+  filter.add("!keep.txt");
+  CHECK(filter.matches("/a/b.txt"));
+  CHECK_FALSE(filter.matches("/a/keep.txt"));
+  filter.add("/a/keep.txt");
+  CHECK(filter.matches("/a/keep.txt"));
+}
+
+TEST_CASE("case is ignored only where that was asked for", "[path_filter]") {
+  PathFilter filter;
+  filter.add("*.JPG", true);
+  CHECK(filter.matches("/a/b.jpg"));
+  CHECK_FALSE(matches("*.JPG", "/a/b.jpg"));
+}
+
+TEST_CASE("a pattern file has a pattern per line, comments and empty lines aside", "[path_filter]") {
+  TempDir dir;
+  const std::string path = dir / "patterns";
+  {
+    std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "w"), std::fclose);
+    std::fputs("# a comment\n\n*.o\r\nlast", file.get());
+  }
+  PathFilter filter;
+  require_ok(filter.add_file(path));
+  CHECK(filter.matches("/x/a.o"));
+  CHECK(filter.matches("/x/last"));
+  CHECK_FALSE(filter.matches("/x/# a comment"));
+  CHECK(code_of(filter.add_file(dir / "absent")) == ErrorCode::not_found);
+}
+
+TEST_CASE("an empty pattern matches nothing", "[path_filter]") {
+  PathFilter filter;
+  filter.add("");
+  filter.add("/");
+  filter.add("!");
+  CHECK(filter.empty());
+  CHECK_FALSE(filter.matches("/a"));
+}

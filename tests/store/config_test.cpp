@@ -1,0 +1,129 @@
+#include "store/config.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/damage.h"
+#include "tests/support/expect.h"
+
+namespace kin::store {
+namespace {
+
+using testing::code_of;
+using testing::error_of;
+using testing::require_ok;
+using testing::value_of;
+
+constexpr Encryption kModes[] = {Encryption::none, Encryption::xchacha20_poly1305};
+
+// Where the fields lie: magic (8), version, read features, write features, id (32), encryption.
+constexpr std::size_t kVersionAt = 8, kReadFeaturesAt = 12, kWriteFeaturesAt = 16, kEncryptionAt = 52;
+
+Config sample(Encryption mode, const Key& master_key) {
+  Config config;
+  config.repository_id = hash(as_bytes("repository"));
+  config.encryption = mode;
+  if (mode == Encryption::none) config.plain_master_key = master_key;
+  config.created = {1'700'000'000, 123};
+  return config;
+}
+
+// All that opening a repository does with its config.
+Result<Config> read(ByteView file, const Key& master_key) {
+  KIN_TRY_ASSIGN(Config config, decode_config(file));
+  const Key key = config.plain_master_key ? *config.plain_master_key : master_key;
+  KIN_TRY(verify_config(file, key, config));
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("a config comes back with every field", "[config]") {
+  for (const Encryption mode : kModes) {
+    const Key master_key = random_key();
+    const Config config = sample(mode, master_key);
+    const Config got = value_of(read(encode_config(config, master_key), master_key));
+    CHECK(got.version == kFormatVersion);
+    CHECK(got.repository_id == config.repository_id);
+    CHECK(got.encryption == mode);
+    CHECK(got.plain_master_key == config.plain_master_key);
+    CHECK(got.created == config.created);
+  }
+}
+
+TEST_CASE("an encrypted config does not hold the master key", "[config]") {
+  const Key master_key = random_key();
+  const std::string file = hex(encode_config(sample(Encryption::xchacha20_poly1305, master_key), master_key));
+  CHECK(file.find(hex(master_key)) == std::string::npos);
+  CHECK(file.find(hex(sealing_key(master_key))) == std::string::npos);
+}
+
+TEST_CASE("the start of a config is part of the format", "[config]") {
+  const Key master_key = random_key();
+  const Bytes file = encode_config(sample(Encryption::none, master_key), master_key);
+  CHECK(as_text(ByteView(file).first(8)) == "KINREPO1");
+  CHECK(equal(ByteView(file).subspan(kVersionAt, 12), Bytes{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+  CHECK(equal(ByteView(file).subspan(20, 32), hash(as_bytes("repository"))));
+  CHECK(file[kEncryptionAt] == 0);
+  CHECK(equal(ByteView(file).subspan(53, 32), master_key));
+}
+
+TEST_CASE("no byte of a config can change or be missing without notice", "[config]") {
+  for (const Encryption mode : kModes) {
+    const Key master_key = random_key();
+    testing::for_each_damage(encode_config(sample(mode, master_key), master_key), [&](const Bytes& damaged, const std::string& what) {
+      INFO(what);
+      CHECK_FALSE(read(damaged, master_key));
+    });
+  }
+}
+
+TEST_CASE("a config with bytes after its end is corrupt", "[config]") {
+  const Key master_key = random_key();
+  Bytes file = encode_config(sample(Encryption::none, master_key), master_key);
+  file.push_back(0);
+  CHECK(code_of(read(file, master_key)) == ErrorCode::corrupt);
+}
+
+TEST_CASE("a config of a newer format is unsupported, and says which", "[config]") {
+  const Key master_key = random_key();
+  Bytes file = encode_config(sample(Encryption::none, master_key), master_key);
+  file[kVersionAt] = 7;
+  const Error error = error_of(decode_config(file));
+  CHECK(error.code() == ErrorCode::unsupported);
+  CHECK_THAT(error.message(), Catch::Contains("format 7"));
+  file[kVersionAt] = 0;
+  CHECK(code_of(decode_config(file)) == ErrorCode::corrupt);
+}
+
+TEST_CASE("features that this kin does not know are unsupported", "[config]") {
+  const Key master_key = random_key();
+  for (const std::size_t at : {kReadFeaturesAt, kReadFeaturesAt + 3, kWriteFeaturesAt, kWriteFeaturesAt + 3}) {
+    Bytes file = encode_config(sample(Encryption::none, master_key), master_key);
+    file[at] = 0x80;
+    CHECK(code_of(decode_config(file)) == ErrorCode::unsupported);
+  }
+}
+
+TEST_CASE("a kind of encryption that there is not, and a file that is no config, are corrupt", "[config]") {
+  const Key master_key = random_key();
+  Bytes file = encode_config(sample(Encryption::none, master_key), master_key);
+  file[kEncryptionAt] = 2;
+  CHECK(code_of(decode_config(file)) == ErrorCode::corrupt);
+  CHECK(code_of(decode_config({})) == ErrorCode::corrupt);
+  CHECK(code_of(decode_config(as_bytes("[repository]\nversion = 1\n"))) == ErrorCode::corrupt);
+}
+
+TEST_CASE("the wrong master key does not pass", "[config]") {
+  const Key master_key = random_key();
+  const Bytes file = encode_config(sample(Encryption::xchacha20_poly1305, master_key), master_key);
+  CHECK(code_of(read(file, random_key())) == ErrorCode::corrupt);
+}
+
+TEST_CASE("every use of the master key has its own key", "[config]") {
+  const Key master_key{};
+  CHECK(sealing_key(master_key) == derive_key(master_key, "kin seal"));
+  CHECK(object_id_key(master_key) == derive_key(master_key, "kin object id"));
+  CHECK(segment_key(master_key) == derive_key(master_key, "kin segment"));
+}
+
+}  // namespace kin::store

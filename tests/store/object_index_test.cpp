@@ -1,0 +1,239 @@
+#include "store/object_index.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "tests/support/expect.h"
+#include "tests/support/random_bytes.h"
+#include "tests/support/temp_dir.h"
+
+namespace kin::store {
+namespace {
+
+using testing::code_of;
+using testing::require_ok;
+using testing::TempDir;
+using testing::value_of;
+
+ObjectId id(std::uint64_t number) { return ObjectId{hash(as_bytes(std::to_string(number)))}; }
+
+// One pack with one block per object: object n of the segment lies at 1000 n.
+IndexSegment segment_of(std::uint64_t pack, std::uint64_t first, std::uint64_t count) {
+  IndexSegment out;
+  out.packs = {{id(1'000'000 + pack), 5'000'000'000}};
+  for (std::uint64_t i = 0; i < count; ++i) {
+    BlockHeader header;
+    header.content_size = i;
+    header.objects = {{id(first + i), i % 2 == 0 ? ObjectKind::data : ObjectKind::tree, i, {}}};
+    out.add_block(0, header, {1000 * i, static_cast<std::uint32_t>(500 + i)});
+  }
+  out.sort();
+  return out;
+}
+
+bool has_object(ObjectIndex& index, std::uint64_t pack, std::uint64_t first, std::uint64_t number) {
+  const auto found = index.locate(id(first + number));
+  if (!found || !*found) return false;
+  const Location& where = **found;
+  return where.pack == id(1'000'000 + pack) && where.range.offset == 1000 * number && where.range.size == 500 + number &&
+         where.content_size == number && where.size == number && where.kind == (number % 2 == 0 ? ObjectKind::data : ObjectKind::tree);
+}
+
+std::size_t entries_in(const std::string& directory) {
+  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(directory), std::filesystem::directory_iterator()));
+}
+
+// Every file of the database, except its lock, becomes rubbish of the same length.
+void ruin(const std::string& directory, const std::string& extension) {
+  std::size_t ruined = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_regular_file() || name == "LOCK" || name == "lock" || name.find(extension) == std::string::npos) continue;
+    const Bytes rubbish = testing::random_bytes(5, std::max<std::size_t>(entry.file_size(), 100));
+    std::ofstream(entry.path(), std::ios::binary) << as_text(rubbish);
+    ++ruined;
+  }
+  REQUIRE(ruined > 0);
+}
+
+}  // namespace
+
+TEST_CASE("objects are found where the segments say, and others are not", "[object_index]") {
+  const TempDir directory;
+  const auto index = value_of(ObjectIndex::open_temporary(directory.path()));
+  CHECK_FALSE(value_of(index->locate(id(1))).has_value());
+  require_ok(index->add("one", segment_of(1, 0, 1000)));
+  require_ok(index->add("two", segment_of(2, 5000, 1000)));
+  std::size_t found = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) found += has_object(*index, 1, 0, i) + has_object(*index, 2, 5000, i);
+  CHECK(found == 2000);
+  for (std::uint64_t i = 1000; i < 1100; ++i) CHECK_FALSE(value_of(index->locate(id(i))).has_value());
+  CHECK(index->segments() == std::set<std::string>{"one", "two"});
+  CHECK(index->has_pack(id(1'000'001)));
+  CHECK(index->has_pack(id(1'000'002)));
+  CHECK_FALSE(index->has_pack(id(1'000'003)));
+  CHECK(index->approximate_objects() == 2000);
+}
+
+TEST_CASE("a segment may come twice, and objects may be in several", "[object_index]") {
+  const TempDir directory;
+  const auto index = value_of(ObjectIndex::open_temporary(directory.path()));
+  require_ok(index->add("one", segment_of(1, 0, 100)));
+  require_ok(index->add("one", segment_of(1, 0, 100)));
+  require_ok(index->add("two", segment_of(2, 0, 100)));  // the same objects in another pack
+  for (std::uint64_t i = 0; i < 100; ++i) CHECK((has_object(*index, 1, 0, i) || has_object(*index, 2, 0, i)));
+  require_ok(index->add("three", segment_of(1, 0, 100)));
+  for (std::uint64_t i = 0; i < 100; ++i) CHECK((has_object(*index, 1, 0, i) || has_object(*index, 2, 0, i)));
+}
+
+TEST_CASE("a segment without objects is remembered, and so are its packs", "[object_index]") {
+  const TempDir directory;
+  const auto index = value_of(ObjectIndex::open_temporary(directory.path()));
+  require_ok(index->add("empty", IndexSegment{}));
+  require_ok(index->add("pack only", segment_of(7, 0, 0)));
+  CHECK(index->segments() == std::set<std::string>{"empty", "pack only"});
+  CHECK(index->has_pack(id(1'000'007)));
+}
+
+TEST_CASE("all that an index knows is there when it is opened again", "[object_index]") {
+  const TempDir directory;
+  for (std::uint64_t round = 0; round < 4; ++round) {
+    const auto index = value_of(ObjectIndex::open(directory / "cache"));
+    CHECK(index->segments().size() == round);
+    for (std::uint64_t earlier = 0; earlier < round; ++earlier) {
+      CHECK(has_object(*index, earlier, 100 * earlier, 17));
+      CHECK(index->has_pack(id(1'000'000 + earlier)));
+    }
+    require_ok(index->add("segment " + std::to_string(round), segment_of(round, 100 * round, 100)));
+  }
+}
+
+TEST_CASE("an index that is in use is busy, and free again afterwards", "[object_index]") {
+  const TempDir directory;
+  {
+    const auto index = value_of(ObjectIndex::open(directory / "cache"));
+    CHECK(code_of(ObjectIndex::open(directory / "cache")) == ErrorCode::busy);
+    require_ok(index->add("one", segment_of(1, 0, 10)));  // undisturbed
+  }
+  CHECK(has_object(*value_of(ObjectIndex::open(directory / "cache")), 1, 0, 5));
+}
+
+TEST_CASE("a temporary index leaves nothing behind", "[object_index]") {
+  const TempDir directory;
+  {
+    const auto first = value_of(ObjectIndex::open_temporary(directory.path()));
+    const auto second = value_of(ObjectIndex::open_temporary(directory.path()));
+    require_ok(first->add("one", segment_of(1, 0, 10)));
+    CHECK_FALSE(value_of(second->locate(id(1))).has_value());
+    CHECK(entries_in(directory.path()) == 2);
+  }
+  CHECK(entries_in(directory.path()) == 0);
+}
+
+TEST_CASE("adding segments leaves no files beside the database", "[object_index]") {
+  const TempDir directory;
+  const auto index = value_of(ObjectIndex::open(directory / "cache"));
+  const std::size_t before = entries_in(directory / "cache/index-1");
+  for (std::uint64_t i = 0; i < 5; ++i) require_ok(index->add(std::to_string(i), segment_of(i, 100 * i, 50)));
+  CHECK(entries_in(directory / "cache/index-1") == before);
+}
+
+TEST_CASE("a cleared index knows nothing and can be filled again", "[object_index]") {
+  const TempDir directory;
+  const auto index = value_of(ObjectIndex::open(directory / "cache"));
+  require_ok(index->add("one", segment_of(1, 0, 10)));
+  require_ok(index->set_clean(true));
+  require_ok(index->clear());
+  CHECK(index->segments().empty());
+  CHECK_FALSE(index->has_pack(id(1'000'001)));
+  CHECK_FALSE(value_of(index->locate(id(1))).has_value());
+  CHECK_FALSE(index->is_clean());
+  require_ok(index->add("two", segment_of(2, 0, 10)));
+  CHECK(has_object(*index, 2, 0, 5));
+}
+
+TEST_CASE("the clean mark stays until it is taken away", "[object_index]") {
+  const TempDir directory;
+  CHECK_FALSE(value_of(ObjectIndex::open(directory.path()))->is_clean());
+  require_ok(value_of(ObjectIndex::open(directory.path()))->set_clean(true));
+  CHECK(value_of(ObjectIndex::open(directory.path()))->is_clean());
+  require_ok(value_of(ObjectIndex::open(directory.path()))->set_clean(false));
+  CHECK_FALSE(value_of(ObjectIndex::open(directory.path()))->is_clean());
+}
+
+TEST_CASE("the resume log keeps what was recorded until it is cleared", "[object_index]") {
+  const TempDir directory;
+  const std::string odd("/with \0 and \xff", 14);
+  {
+    const auto index = value_of(ObjectIndex::open(directory.path()));
+    require_ok(index->record({{"/a", {1}}, {"/b", {}}, {odd, {3}}}));
+    require_ok(index->record({{"/a", {2, 2}}}));
+  }
+  const auto index = value_of(ObjectIndex::open(directory.path()));
+  CHECK(value_of(index->recorded("/a")) == Bytes{2, 2});
+  CHECK(value_of(index->recorded("/b")) == Bytes{});
+  CHECK(value_of(index->recorded(odd)) == Bytes{3});
+  CHECK(value_of(index->recorded("/c")) == std::nullopt);
+  CHECK(value_of(index->recorded("")) == std::nullopt);
+
+  require_ok(index->add("one", segment_of(1, 0, 10)));
+  require_ok(index->clear_records());
+  for (const std::string& path : {std::string("/a"), std::string("/b"), odd}) CHECK(value_of(index->recorded(path)) == std::nullopt);
+  CHECK(has_object(*index, 1, 0, 5));  // which is another matter
+}
+
+TEST_CASE("a damaged cache is emptied, whichever of its files is rubbish", "[object_index]") {
+  const std::string extension = GENERATE(as<std::string>(), "CURRENT", "MANIFEST", ".log", ".sst", "");  // the last: all of them
+  INFO(extension);
+  const TempDir directory;
+  {
+    const auto index = value_of(ObjectIndex::open(directory.path()));
+    require_ok(index->add("one", segment_of(1, 0, 1000)));
+  }
+  ruin(directory / "index-1/db", extension);
+  const auto index = value_of(ObjectIndex::open(directory.path()));
+  // What it claims to know, it must know; the rest is added again.
+  if (!index->segments().contains("one")) require_ok(index->add("one", segment_of(1, 0, 1000)));
+  CHECK(has_object(*index, 1, 0, 17));
+  CHECK(has_object(*index, 1, 0, 999));
+}
+
+TEST_CASE("a cache with a database of someone else is emptied", "[object_index]") {
+  const TempDir directory;
+  std::filesystem::create_directories(directory / "index-1/db");
+  std::ofstream(directory / "index-1/db/CURRENT") << "MANIFEST-000099\n";
+  const auto index = value_of(ObjectIndex::open(directory.path()));
+  require_ok(index->add("one", segment_of(1, 0, 10)));
+  CHECK(has_object(*index, 1, 0, 5));
+}
+
+TEST_CASE("a cache directory that cannot be made is an error, not a crash", "[object_index]") {
+  const TempDir directory;
+  std::ofstream(directory / "file") << "x";
+  CHECK_FALSE(ObjectIndex::open(directory / "file"));
+  CHECK_FALSE(ObjectIndex::open_temporary(directory / "missing"));
+}
+
+TEST_CASE("many threads look up while segments are added", "[object_index]") {
+  const TempDir directory;
+  const auto index = value_of(ObjectIndex::open_temporary(directory.path()));
+  require_ok(index->add("0", segment_of(0, 0, 100)));
+  std::atomic<bool> stop = false;
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i)
+    readers.emplace_back([&] {
+      for (std::uint64_t n = 0; !stop; n = (n + 1) % 100)
+        if (!has_object(*index, 0, 0, n)) ++wrong;
+    });
+  for (std::uint64_t i = 1; i <= 20; ++i) require_ok(index->add(std::to_string(i), segment_of(i, 1000 * i, 100)));
+  stop = true;
+  for (std::thread& reader : readers) reader.join();
+  CHECK(wrong == 0);
+  for (std::uint64_t i = 1; i <= 20; ++i) CHECK(has_object(*index, i, 1000 * i, 50));
+}
+
+}  // namespace kin::store
