@@ -147,13 +147,12 @@ void print_summary(Context& context, const BackupResult& result, const Options& 
 Result<void> make_default_repository(Context& context) {
   if (!context.options.repository.empty()) return {};
   const std::string location = default_repository();
-  KIN_TRY_ASSIGN(const auto backend, store::open_backend(location));
   if (::access((location + "/config").c_str(), F_OK) == 0) return {};
   std::optional<std::string> password;
   if (has_password(context)) {
     KIN_TRY_ASSIGN(password, read_password(context, "", false));
   }
-  KIN_TRY(store::Repository::create(*backend, password));
+  KIN_TRY(create_repository(location, password));
   context.print(fmt::format("made a repository at {}, {}", printable(location),
                             password ? "encrypted with your password" : "not encrypted (kin init makes encrypted ones)"));
   return {};
@@ -170,7 +169,7 @@ Result<ExitCode> run(Context& context, const Options& options) {
     KIN_TRY_ASSIGN(request.walk, walk_options(options, context));
   }
   KIN_TRY_ASSIGN(request.snapshot, describe(options, request.walk));
-  KIN_TRY(make_default_repository(context));
+  if (!options.dry_run) KIN_TRY(make_default_repository(context));
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
 
   std::optional<ChildProcess> child;
@@ -199,7 +198,7 @@ Result<ExitCode> run(Context& context, const Options& options) {
   BackupTotals totals;
   std::stop_source counting;
   WorkerPool counter(1, 1);
-  if (context.shows_progress() && !streamed) {
+  if ((context.shows_progress() || context.options.json) && !streamed) {
     counter.submit(
         [&]() -> Result<void> {
           count_totals(request.walk, totals, counting.get_token());
@@ -209,8 +208,9 @@ Result<ExitCode> run(Context& context, const Options& options) {
         1);
   }
   DryRunStore dry(*repository);
-  BlockStore& target = options.dry_run ? static_cast<BlockStore&>(dry) : *repository;
-  auto result = backup(target, repository->index(), request, report, context.stop());
+  DryRunLog dry_log(repository->index());
+  auto result = options.dry_run ? backup(dry, dry_log, request, report, context.stop())
+                                : backup(*repository, repository->index(), request, report, context.stop());
   counting.request_stop();
   KIN_TRY(counter.wait());
   if (!result) return std::move(result).error();

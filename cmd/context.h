@@ -91,8 +91,12 @@ void set_path(Json& fields, const char* key, std::string_view path);
 std::string repository_location(const Context& context);
 std::string default_repository();
 bool has_password(const Context& context);
+std::string first_line(std::string_view text);  // without its line end, of whatever system
 // Environment, file, command or prompt. `confirm` asks twice at a prompt.
 Result<std::string> read_password(const Context& context, const std::string& prompt, bool confirm);
+
+// One at a time on this machine, so that two cannot make it at once and each go on with a key of its own.
+Result<void> create_repository(const std::string& location, const std::optional<std::string>& password);
 
 // Opens it and reads its index.
 Result<std::unique_ptr<store::Repository>> open_repository(Context& context);

@@ -14,7 +14,7 @@ Result<ExitCode> run(Context& context, bool plain) {
     if (backend->get(store::config_name())) return Error(ErrorCode::invalid_argument, printable(location) + " is a repository already");
     KIN_TRY_ASSIGN(password, read_password(context, "new password for " + printable(location), true));
   }
-  KIN_TRY(store::Repository::create(*backend, password));
+  KIN_TRY(create_repository(location, password));
   context.print(fmt::format("created a repository at {}{}", printable(location),
                             plain ? ", not encrypted" : ", encrypted; without its password nobody can read it again, so keep that safe"));
   Json fields{{"encrypted", !plain}};

@@ -13,8 +13,7 @@ struct Options {
 Result<std::string> new_password(Context& context, const Options& options) {
   if (!options.new_password_file.empty()) {
     KIN_TRY_ASSIGN(const Bytes bytes, read_file(options.new_password_file, 64 << 10));
-    const std::string_view text = as_text(bytes);
-    return std::string(text.substr(0, text.find('\n')));
+    return first_line(as_text(bytes));
   }
   if (const char* const password = std::getenv("KIN_NEW_PASSWORD")) return std::string(password);
   // The current password's sources must not answer for the new one.

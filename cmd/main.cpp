@@ -10,6 +10,7 @@
 #include "cmd/context.h"
 #include "cmd/version.h"
 #include "lib/base/file.h"
+#include "lib/base/text.h"
 
 namespace kin::cmd {
 
@@ -105,6 +106,11 @@ int main(int count, char** arguments) {
     app.parse(count, arguments);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
+    // CLI11 says that a command is needed when the one given is none.
+    if (const std::vector<std::string> rest = app.remaining(true); error.get_name() == "RequiredError" && !rest.empty()) {
+      std::cerr << "kin: there is no command '" << printable(rest.front()) << "' (kin help lists what there is)\n";
+      return static_cast<int>(ExitCode::usage);
+    }
     std::cerr << "kin: " << error.what() << " (kin help lists what there is)\n";
     return static_cast<int>(ExitCode::usage);
   }

@@ -1,5 +1,6 @@
 // Where the repository is and how its password is had.
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -24,12 +25,6 @@ std::string home() {
 std::string environment(const char* name) {
   const char* const value = std::getenv(name);
   return value == nullptr ? "" : value;
-}
-
-std::string first_line(std::string_view text) {
-  std::string_view line = text.substr(0, text.find('\n'));
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return std::string(line);
 }
 
 Result<std::string> output_of(const std::string& command) {
@@ -64,6 +59,12 @@ Result<std::string> prompt_for(const std::string& prompt) {
 
 }  // namespace
 
+std::string first_line(std::string_view text) {
+  std::string_view line = text.substr(0, text.find('\n'));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return std::string(line);
+}
+
 std::string default_repository() {
   const std::string data = environment("XDG_DATA_HOME");
   return (data.empty() ? home() + "/.local/share" : data) + "/kin/default";
@@ -95,9 +96,18 @@ Result<std::string> read_password(const Context& context, const std::string& pro
   if (confirm) {
     KIN_TRY_ASSIGN(const std::string again, prompt_for("the same again"));
     if (again != password) return Error(ErrorCode::invalid_argument, "the two passwords differ");
-    if (password.empty()) return Error(ErrorCode::invalid_argument, "an empty password protects nothing (kin init --plain makes a repository without one)");
   }
   return password;
+}
+
+Result<void> create_repository(const std::string& location, const std::optional<std::string>& password) {
+  if (password && password->empty()) return Error(ErrorCode::invalid_argument, "an empty password protects nothing (kin init --plain makes a repository without one)");
+  KIN_TRY(make_directories(location, 0700));
+  const Fd directory(::open(location.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return errno_error("cannot open", location);
+  ::flock(directory.get(), LOCK_EX);
+  KIN_TRY_ASSIGN(const auto backend, store::open_backend(location));
+  return store::Repository::create(*backend, password);
 }
 
 Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context) {

@@ -135,8 +135,7 @@ Result<void> Check::check_index() {
   }
   for (const FileInfo& pack : packs_)
     if (!indexed.contains(pack.name)) ++stats_.unindexed_packs;
-  if (stats_.problems == 0) KIN_TRY(repository_.refresh_index());
-  return {};
+  return repository_.refresh_index([](const Error&) {});  // its problems are known by now
 }
 
 Result<void> Check::check_content(const Node& node, const std::string& where) {

@@ -48,13 +48,15 @@ Result<Config> decode_config(ByteView file) {
   config.version = in.u32();
   const std::uint32_t read_features = in.u32();
   const std::uint32_t write_features = in.u32();
-  if (config.version > kFormatVersion || (read_features & ~kKnownReadFeatures) != 0 || (write_features & ~kKnownWriteFeatures) != 0)
+  config.writable = (write_features & ~kKnownWriteFeatures) == 0;
+  if (config.version > kFormatVersion || (read_features & ~kKnownReadFeatures) != 0)
     return Error(ErrorCode::unsupported,
                  fmt::format("the repository has format {} or features that need a newer kin (this one knows format {})",
                              config.version, kFormatVersion));
   config.repository_id = in.array<32>();
   const std::uint8_t encryption = in.u8();
-  if (encryption > 1 || config.version == 0) in.fail();
+  if (encryption > 1) return Error(ErrorCode::unsupported, "the repository is encrypted in a way that needs a newer kin");
+  if (config.version == 0) in.fail();
   config.encryption = static_cast<Encryption>(encryption);
   if (config.encryption == Encryption::none) config.plain_master_key = in.array<32>();
   if (in.failed()) return Error(ErrorCode::corrupt, "config is cut short or damaged");

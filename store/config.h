@@ -12,6 +12,7 @@ inline constexpr std::uint32_t kFormatVersion = 1;
 
 struct Config {
   std::uint32_t version = kFormatVersion;
+  bool writable = true;  // no feature that a writer must know and this one does not
   Digest repository_id{};
   Encryption encryption = Encryption::none;
   std::optional<Key> plain_master_key;  // unencrypted repositories keep it here, in the open

@@ -98,7 +98,7 @@ Result<Bytes> Sealer::open_file(std::string_view magic, ByteView file) const {
 Result<Key> key_from_password(std::string_view password, const Salt& salt, const PasswordCost& cost) {
   if (cost.operations < crypto_pwhash_argon2id_OPSLIMIT_MIN || cost.operations > kMostOperations ||
       cost.memory_bytes < crypto_pwhash_argon2id_MEMLIMIT_MIN || cost.memory_bytes > kMostMemoryBytes)
-    return Error(ErrorCode::invalid_argument, "the key asks for an unreasonable amount of work or memory");
+    return Error(ErrorCode::corrupt, "the key asks for an unreasonable amount of work or memory");
   Key key;
   if (crypto_pwhash(key.data(), key.size(), password.data(), password.size(), salt.data(), cost.operations,
                     static_cast<std::size_t>(cost.memory_bytes), crypto_pwhash_ALG_ARGON2ID13) != 0)

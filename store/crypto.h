@@ -52,7 +52,7 @@ struct PasswordCost {
   std::uint64_t memory_bytes = 48 << 20;
 };
 
-// invalid_argument if the cost is beyond what a key file may ask of us.
+// corrupt if the cost is beyond what a key file may ask of us.
 Result<Key> key_from_password(std::string_view password, const Salt& salt, const PasswordCost& cost);
 
 }  // namespace kin::store

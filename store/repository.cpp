@@ -125,7 +125,7 @@ Result<IndexSegment> Repository::load_index_segment(const std::string& name) {
   return segment;
 }
 
-Result<void> Repository::refresh_index() {
+Result<void> Repository::refresh_index(const std::function<void(const Error&)>& on_damage) {
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::index));
   std::set<std::string> listed;
   for (const FileInfo& file : files) listed.insert(file.name);
@@ -139,6 +139,10 @@ Result<void> Repository::refresh_index() {
     if (known.contains(name)) continue;
     auto segment = load_index_segment(name);
     if (!segment && segment.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
+    if (!segment && on_damage) {
+      on_damage(segment.error());
+      continue;
+    }
     if (!segment && segment.error().code() == ErrorCode::corrupt)
       return Error(ErrorCode::corrupt, segment.error().message() + " (kin rebuild-index makes a new index from the packs)");
     if (!segment) return std::move(segment).error();
@@ -366,10 +370,15 @@ Result<void> Repository::write_unindexed() {
 
 Result<void> Repository::flush() {
   MutexLock lock(mutex_);
-  for (OpenPack& pack : open_packs_) KIN_TRY(finish_pack(pack));
+  // When the disk is full, the packs that fitted are indexed all the same, so that their content need not be stored again.
+  std::optional<Error> failed;
+  for (OpenPack& pack : open_packs_)
+    if (auto finished = finish_pack(pack); !finished && !failed) failed = std::move(finished).error();
   KIN_TRY(backend_->sync());
   unsynced_packs_ = 0;
-  return write_unindexed();
+  KIN_TRY(write_unindexed());
+  if (failed) return *std::move(failed);
+  return {};
 }
 
 Result<SnapshotId> Repository::commit(const Snapshot& snapshot) {
@@ -379,7 +388,13 @@ Result<SnapshotId> Repository::commit(const Snapshot& snapshot) {
   return id;
 }
 
+Result<void> Repository::require_writable() const {
+  if (config_.writable) return {};
+  return Error(ErrorCode::unsupported, "the repository has features that a newer kin is needed to write; this one can only read it");
+}
+
 Result<std::size_t> Repository::begin_writing() {
+  KIN_TRY(require_writable());
   std::size_t adopted = 0;
   if (!index_->is_clean()) {
     KIN_TRY_ASSIGN(adopted, adopt_packs());
@@ -413,6 +428,7 @@ Result<std::size_t> Repository::adopt_packs() {
 
 Result<Repository::RebuildStats> Repository::rebuild_index(const std::function<void(const Error&)>& on_damage,
                                                            const std::function<void(std::size_t, std::size_t)>& on_progress) {
+  KIN_TRY(require_writable());
   KIN_TRY_ASSIGN(const std::vector<FileInfo> old_segments, backend_->list(FileKind::index));
   KIN_TRY_ASSIGN(std::vector<FileInfo> packs, backend_->list(FileKind::pack));
   std::sort(packs.begin(), packs.end(), [](const FileInfo& a, const FileInfo& b) { return a.name < b.name; });
@@ -467,6 +483,7 @@ Result<Snapshot> Repository::load_snapshot(const SnapshotId& id) {
 }
 
 Result<SnapshotId> Repository::save_snapshot(const Snapshot& snapshot) {
+  KIN_TRY(require_writable());
   const Bytes file = sealer_.seal_file(kSnapshotMagic, encode_snapshot(snapshot));
   const SnapshotId id{hash(file)};
   KIN_TRY(backend_->put({FileKind::snapshot, id.hex()}, file));

@@ -53,7 +53,8 @@ class Repository : public BlockStore {
   std::string id() const;
 
   // Objects. Reads the index segments that the cache lacks before the first lookup; after that, refresh_index() sees those of others.
-  Result<void> refresh_index();
+  // A segment that cannot be read is an error, unless there is someone to tell.
+  Result<void> refresh_index(const std::function<void(const Error&)>& on_damage = {});
   Result<std::shared_ptr<const Bytes>> load(const ObjectId& id) override;
   Result<bool> contains(const ObjectId& id) override;
   Result<BlockRef> locate(const ObjectId& id) override;
@@ -101,6 +102,7 @@ class Repository : public BlockStore {
   };
 
   Result<void> open_index(const OpenOptions& options);
+  Result<void> require_writable() const;
   Result<void> finish_pack(OpenPack& pack) KIN_REQUIRES(mutex_);
   Result<void> checkpoint() KIN_REQUIRES(mutex_);
   Result<std::string> put_index_segment(IndexSegment& segment);

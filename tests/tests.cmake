@@ -35,6 +35,19 @@ set_source_files_properties(tests/support/test_main.cpp PROPERTIES SKIP_PRECOMPI
 target_link_libraries(kin_tests PRIVATE kin_settings kin_store kin_lib)
 add_test(NAME unit COMMAND kin_tests)
 
+# Parsers of bytes from outside: with KIN_FUZZ a fuzzer each, otherwise what was found so far is replayed.
+foreach(target block_header config_key index_segment snapshot wire_tree zstd_decode)
+  add_executable(fuzz_${target} tests/fuzz/fuzz_${target}.cpp)
+  target_link_libraries(fuzz_${target} PRIVATE kin_settings kin_store kin_lib)
+  if(KIN_FUZZ)
+    target_link_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
+  else()
+    target_sources(fuzz_${target} PRIVATE tests/fuzz/replay_main.cpp)
+    file(GLOB inputs CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/fuzz_${target}/*)
+    add_test(NAME fuzz_${target} COMMAND fuzz_${target} ${inputs})
+  endif()
+endforeach()
+
 # The program, as a user runs it.
 foreach(name bad_input disk_full golden interrupt options round_trip writers)
   add_test(NAME cli_${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/${name}_test.sh)

@@ -41,8 +41,9 @@ Result<BlockHeader> decode_block_header(ByteView bytes) {
   if (flags & has_base) header.base = ObjectId{in.array<32>()};
   header.content_size = in.varint();
   if (header.content_size > kMostBlockBytes) in.fail();
-  header.objects.resize(in.count(35));
-  if (header.objects.size() > kMostBlockObjects) in.fail();
+  const std::size_t count = in.count(35);
+  if (count > kMostBlockObjects) in.fail();
+  header.objects.resize(in.failed() ? 0 : count);
   std::uint64_t sum = 0;
   for (BlockObject& object : header.objects) {
     object.id.bytes = in.array<32>();

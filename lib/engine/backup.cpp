@@ -98,13 +98,15 @@ class Backup {
   std::atomic<std::uint64_t> stored_bytes_{0};
 };
 
+// Every object down to the last: a list may have been stored by a backup that died before its content was.
 bool Backup::all_stored(const std::vector<Extent>& extents) {
-  for (const Extent& extent : extents) {
-    if (extent.kind == Extent::Kind::hole) continue;
-    const auto stored = store_.contains(extent.id);
-    if (!stored || !*stored) return false;
-  }
-  return true;
+  return for_each_extent(store_, extents, [&](const Extent& extent, std::uint64_t) -> Result<void> {
+           if (extent.kind == Extent::Kind::hole) return {};
+           KIN_TRY_ASSIGN(const bool stored, store_.contains(extent.id));
+           if (!stored) return Error(ErrorCode::not_found, "an object is missing");
+           return {};
+         })
+      .has_value();
 }
 
 // The content of a file that has not changed, without reading it; only if all of it is really there.
@@ -342,7 +344,11 @@ Result<BackupResult> Backup::run() {
   }
   reading_.cancel();
   encoding_.finish();
-  KIN_TRY(side.wait());  // what the appender ran into comes first: the others only saw the pipeline close
+  // What the appender ran into comes first: the others only saw the pipeline close. What it stored before is kept, if the disk lets us.
+  if (auto appended = side.wait(); !appended) {
+    const auto kept = store_.flush();
+    return std::move(appended).error();
+  }
   if (walk_error) return *std::move(walk_error);
   if (!records_.empty()) KIN_TRY(log_.record(std::exchange(records_, {})));
   const bool interrupted = stop_.stop_requested();
@@ -358,7 +364,11 @@ Result<BackupResult> Backup::run() {
   summary_.bytes_added = assembler_.added_bytes();
   summary_.bytes_stored = stored_bytes_;
   result.summary = summary_;
-  if (request_.skip_if_unchanged && request_.parent_tree == result.tree) return result;
+  if (request_.skip_if_unchanged && request_.parent_tree == result.tree) {
+    KIN_TRY(store_.flush());
+    KIN_TRY(log_.clear_records());
+    return result;
+  }
   Snapshot snapshot = request_.snapshot;
   snapshot.parent = request_.parent;
   snapshot.tree = result.tree;

@@ -1,7 +1,8 @@
-// DryRunStore: reads from a store and writes nothing, so that a backup can tell what it would do.
+// DryRunStore and DryRunLog: read and write nothing, so that a backup can tell what it would do.
 #pragma once
 
 #include "lib/engine/block_store.h"
+#include "lib/engine/resume_log.h"
 
 namespace kin {
 
@@ -23,6 +24,18 @@ class DryRunStore : public BlockStore {
 
  private:
   BlockStore& store_;
+};
+
+class DryRunLog : public ResumeLog {
+ public:
+  explicit DryRunLog(ResumeLog& log) : log_(log) {}
+
+  Result<void> record(const std::vector<std::pair<std::string, Bytes>>&) override { return {}; }
+  Result<std::optional<Bytes>> recorded(const std::string& path) override { return log_.recorded(path); }
+  Result<void> clear_records() override { return {}; }
+
+ private:
+  ResumeLog& log_;
 };
 
 }  // namespace kin

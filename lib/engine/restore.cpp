@@ -47,6 +47,7 @@ class Restore {
     std::shared_ptr<RestoredFile> file;
     std::uint64_t offset;
     ObjectId id;
+    std::uint64_t size;
   };
 
   struct LeftDirectory {
@@ -145,7 +146,7 @@ void Restore::restore_file(Place& place, Node node, const std::string& path) {
   const auto planned = for_each_extent(store_, content, [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
     if (extent.kind == Extent::Kind::hole) return {};
     KIN_TRY_ASSIGN(const BlockRef block, store_.locate(extent.id));
-    blocks_[block].push_back({file, offset, extent.id});
+    blocks_[block].push_back({file, offset, extent.id, extent.size});
     ++file->pieces_left;
     ++pieces_;
     window_bytes_ += extent.size;
@@ -205,6 +206,8 @@ Result<void> Restore::restore_node(Place& place, Node node, bool is_wanted, int 
   }
   // A dry run makes no directories; where there is none, there is nothing to keep either.
   if (place.fd && keep_existing(*place.fd, node)) {
+    // Its other names, where they are missing, become links to it.
+    if (node.links > 1) first_names_.try_emplace({node.device, node.inode}, path);
     count(&RestoreStats::unchanged);
     observer_.on_entry(path, node, Action::unchanged);
     return {};
@@ -295,8 +298,9 @@ void Restore::write_block(const BlockRef& block, const std::vector<Piece>& piece
       fail_file(file, content.error());
     } else if (!file.failed) {
       const std::optional<ByteView> bytes = (*content)->find(piece.id);
-      auto written = bytes ? file.write(*bytes, piece.offset)
-                           : Result<void>(Error(ErrorCode::corrupt, "object " + piece.id.short_hex() + " is not where the index says"));
+      const bool right = bytes && bytes->size() == piece.size;
+      auto written = right ? file.write(*bytes, piece.offset)
+                           : Result<void>(Error(ErrorCode::corrupt, "object " + piece.id.short_hex() + " is not where the index says, or not of the size that the tree says"));
       if (!written) fail_file(file, written.error());
       if (written) observer_.on_bytes(bytes->size());
     }

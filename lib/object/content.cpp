@@ -12,6 +12,8 @@ constexpr std::uint8_t kListVersion = 1;
 
 Result<std::vector<Extent>> decode_list(ByteView bytes, const Extent& list) {
   WireReader in(bytes);
+  if (!bytes.empty() && bytes[0] > kListVersion)
+    return Error(ErrorCode::unsupported, "extent list " + list.id.short_hex() + " was made by a newer kin");
   if (in.u8() != kListVersion) in.fail();
   std::vector<Extent> extents(in.count(2));
   std::uint64_t left = list.size;

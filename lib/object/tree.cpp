@@ -37,6 +37,7 @@ struct TreeNode {
 Result<TreeNode> decode_tree_node(ByteView bytes, const ObjectId& id) {
   WireReader in(bytes);
   TreeNode node;
+  if (!bytes.empty() && bytes[0] > kTreeVersion) return Error(ErrorCode::unsupported, "tree " + id.short_hex() + " was made by a newer kin");
   if (in.u8() != kTreeVersion) in.fail();
   node.level = in.u8();
   if (node.level > kMostLevels) in.fail();

@@ -95,20 +95,30 @@ TEST_CASE("a config of a newer format is unsupported, and says which", "[config]
   CHECK(code_of(decode_config(file)) == ErrorCode::corrupt);
 }
 
-TEST_CASE("features that this kin does not know are unsupported", "[config]") {
+TEST_CASE("features that a reader must know and this one does not are unsupported", "[config]") {
   const Key master_key = random_key();
-  for (const std::size_t at : {kReadFeaturesAt, kReadFeaturesAt + 3, kWriteFeaturesAt, kWriteFeaturesAt + 3}) {
+  for (const std::size_t at : {kReadFeaturesAt, kReadFeaturesAt + 3}) {
     Bytes file = encode_config(sample(Encryption::none, master_key), master_key);
     file[at] = 0x80;
     CHECK(code_of(decode_config(file)) == ErrorCode::unsupported);
   }
 }
 
-TEST_CASE("a kind of encryption that there is not, and a file that is no config, are corrupt", "[config]") {
+TEST_CASE("features that only a writer must know leave the repository readable", "[config]") {
+  const Key master_key = random_key();
+  for (const std::size_t at : {kWriteFeaturesAt, kWriteFeaturesAt + 3}) {
+    Bytes file = encode_config(sample(Encryption::none, master_key), master_key);
+    CHECK(value_of(decode_config(file)).writable);
+    file[at] = 0x80;
+    CHECK_FALSE(value_of(decode_config(file)).writable);
+  }
+}
+
+TEST_CASE("a kind of encryption that there is not yet is unsupported, and a file that is no config is corrupt", "[config]") {
   const Key master_key = random_key();
   Bytes file = encode_config(sample(Encryption::none, master_key), master_key);
   file[kEncryptionAt] = 2;
-  CHECK(code_of(decode_config(file)) == ErrorCode::corrupt);
+  CHECK(code_of(decode_config(file)) == ErrorCode::unsupported);
   CHECK(code_of(decode_config({})) == ErrorCode::corrupt);
   CHECK(code_of(decode_config(as_bytes("[repository]\nversion = 1\n"))) == ErrorCode::corrupt);
 }

@@ -163,6 +163,46 @@ TEST_CASE("a parent whose objects are gone does not spoil the next backup", "[en
   CHECK(content_of(dir / "out/tree/file") == content_of(dir / "in/file"));
 }
 
+TEST_CASE("a list of extents without the content it lists does not count as stored", "[engine]") {
+  TempDir dir;
+  const std::string path = dir / "in/sparse";
+  fs::create_directories(dir / "in");
+  const Fd fd(::open(path.c_str(), O_RDWR | O_CREAT, 0600));
+  for (std::uint64_t i = 0; i < 40; ++i) require_ok(write_all_at(fd.get(), random_bytes(i, 4096), i * 65536, path));
+  auto backend = store::make_memory_backend();
+  Backend& disk = *backend;
+  auto first = open_new(dir, std::move(backend));
+  MemoryResumeLog log;
+  Recorder recorder;
+  const BackupResult before = value_of(backup(*first, log, request_for(dir / "in"), recorder, {}));
+  const std::optional<Node> root = value_of(find_in_tree(*first, before.tree, "tree"));
+  const std::optional<Node> node = value_of(find_in_tree(*first, root->subtree, "sparse"));
+  REQUIRE(node->content.size() == 1);
+  REQUIRE(node->content[0].kind == Extent::Kind::list);
+
+  // As a backup leaves it that was killed between its two packs: the list is stored and the file is in the log.
+  auto second_backend = store::make_memory_backend();
+  require_ok(second_backend->put(store::config_name(), value_of(disk.get(store::config_name()))));
+  TempDir cache;
+  store::OpenOptions options;
+  options.cache_directory = cache.path();
+  auto second = value_of(Repository::open(std::move(second_backend), options));
+  const Bytes list = *value_of(first->load(node->content[0].id));
+  REQUIRE(value_of(second->claim(node->content[0].id)));
+  PlainBlock block;
+  block.objects.push_back({node->content[0].id, ObjectKind::list, list.size(), {}});
+  block.content = list;
+  value_of(second->append(BlockEncoder(3).encode(std::move(block))));
+  require_ok(second->flush());
+  WireWriter record;
+  encode_node(*node, record);
+  require_ok(log.record({{"/tree/sparse", record.take()}}));
+
+  const BackupResult after = value_of(backup(*second, log, request_for(dir / "in"), recorder, {}));
+  CHECK(value_of(restore_to(*second, after.tree, dir / "out", recorder)).failed == 0);
+  CHECK(content_of(dir / "out/tree/sparse") == content_of(path));
+}
+
 TEST_CASE("an interrupted backup keeps what it stored, and the next one does not read it again", "[engine]") {
   TempDir dir;
   for (int i = 0; i < 40; ++i) write_file(dir / ("in/" + std::to_string(i)), random_bytes(static_cast<std::uint64_t>(i), 500'000));
