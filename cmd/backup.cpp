@@ -1,11 +1,5 @@
 #include "lib/engine/backup.h"
 
-#include <pwd.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <array>
-
 #include "cmd/backup_sources.h"
 #include "cmd/child_process.h"
 #include "cmd/progress.h"
@@ -14,6 +8,11 @@
 #include "lib/base/worker_pool.h"
 #include "lib/engine/dry_run_store.h"
 
+#include <array>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 namespace kin::cmd {
 namespace {
 
@@ -21,7 +20,8 @@ struct Options {
   std::vector<std::string> paths, files_from, tags;
   std::vector<std::string> exclude, iexclude, exclude_file, iexclude_file, exclude_if_present;
   std::string exclude_larger_than, as_path, host, time, stdin_name = "stdin";
-  bool exclude_caches = false, one_file_system = false, dry_run = false, from_stdin = false, from_command = false;
+  bool exclude_caches = false, one_file_system = false, dry_run = false, from_stdin = false,
+       from_command = false;
   bool skip_if_unchanged = false, force = false;
 };
 
@@ -32,7 +32,9 @@ class Report : public BackupObserver {
   void on_entry(const WalkEntry& entry, Change change) override {
     if (entry.kind == WalkEntry::Kind::file) progress_.add_files(1);
     if (change == Change::unmodified) progress_.add_bytes(entry.node.size);
-    const char* const word = change == Change::added ? "new" : change == Change::changed ? "changed" : "unmodified";
+    const char* const word = change == Change::added     ? "new"
+                             : change == Change::changed ? "changed"
+                                                         : "unmodified";
     if (context_.options.verbose > (change == Change::unmodified ? 1 : 0)) {
       context_.print(fmt::format("{:<10} {}", word, printable(entry.path)));
       Json fields{{"action", word}, {"size", entry.node.size}};
@@ -94,7 +96,8 @@ Result<Snapshot> describe(const Options& options, const WalkOptions& walk) {
   snapshot.uid = ::geteuid();
   snapshot.gid = ::getegid();
   if (const passwd* user = ::getpwuid(snapshot.uid)) snapshot.user = user->pw_name;
-  for (const BackupSource& source : walk.sources) snapshot.paths.push_back(options.as_path.empty() ? absolute_path(source.path) : options.as_path);
+  for (const BackupSource& source : walk.sources)
+    snapshot.paths.push_back(options.as_path.empty() ? absolute_path(source.path) : options.as_path);
   if (walk.sources.empty()) snapshot.paths.push_back("/" + options.stdin_name);
   std::sort(snapshot.paths.begin(), snapshot.paths.end());
   snapshot.tags = store::split_tags(options.tags);
@@ -103,21 +106,27 @@ Result<Snapshot> describe(const Options& options, const WalkOptions& walk) {
 }
 
 // The newest snapshot of the same paths on the same host.
-Result<std::optional<store::StoredSnapshot>> find_parent(store::Repository& repository, const Snapshot& snapshot) {
-  KIN_TRY_ASSIGN(std::vector<store::StoredSnapshot> all, store::load_snapshots(repository, {}, [](const Error&) {}));
+Result<std::optional<store::StoredSnapshot>> find_parent(store::Repository& repository,
+                                                         const Snapshot& snapshot) {
+  KIN_TRY_ASSIGN(std::vector<store::StoredSnapshot> all,
+                 store::load_snapshots(repository, {}, [](const Error&) {}));
   for (auto at = all.rbegin(); at != all.rend(); ++at)
-    if (at->snapshot.host == snapshot.host && at->snapshot.paths == snapshot.paths) return std::optional(std::move(*at));
+    if (at->snapshot.host == snapshot.host && at->snapshot.paths == snapshot.paths)
+      return std::optional(std::move(*at));
   return std::optional<store::StoredSnapshot>();
 }
 
 void print_summary(Context& context, const BackupResult& result, const Options& options, double seconds) {
   const SnapshotSummary& s = result.summary;
-  const double ratio = s.bytes_stored > 0 ? static_cast<double>(s.bytes_added) / static_cast<double>(s.bytes_stored) : 1;
-  context.print(fmt::format("files: {} new, {} changed, {} unmodified; {} directories", grouped(s.files_new), grouped(s.files_changed),
-                            grouped(s.files_unmodified), grouped(s.directories)));
-  context.print(fmt::format("read {} of {}; {} {} as {} ({:.2f}:1)", human_bytes(s.bytes_read), human_bytes(s.bytes),
-                            options.dry_run ? "would store" : "stored", human_bytes(s.bytes_added), human_bytes(s.bytes_stored), ratio));
-  const std::string time = fmt::format("{} files, {} in {}", grouped(s.files), human_bytes(s.bytes), human_duration(seconds));
+  const double ratio =
+      s.bytes_stored > 0 ? static_cast<double>(s.bytes_added) / static_cast<double>(s.bytes_stored) : 1;
+  context.print(fmt::format("files: {} new, {} changed, {} unmodified; {} directories", grouped(s.files_new),
+                            grouped(s.files_changed), grouped(s.files_unmodified), grouped(s.directories)));
+  context.print(fmt::format("read {} of {}; {} {} as {} ({:.2f}:1)", human_bytes(s.bytes_read),
+                            human_bytes(s.bytes), options.dry_run ? "would store" : "stored",
+                            human_bytes(s.bytes_added), human_bytes(s.bytes_stored), ratio));
+  const std::string time =
+      fmt::format("{} files, {} in {}", grouped(s.files), human_bytes(s.bytes), human_duration(seconds));
   if (options.dry_run) {
     context.print(time + "; dry run: nothing was written");
   } else if (result.snapshot) {
@@ -125,7 +134,9 @@ void print_summary(Context& context, const BackupResult& result, const Options& 
   } else {
     context.print(time + "; nothing has changed, no snapshot saved");
   }
-  if (s.skipped > 0) context.warn(fmt::format("{} file{} could not be read whole", grouped(s.skipped), s.skipped == 1 ? "" : "s"));
+  if (s.skipped > 0)
+    context.warn(
+        fmt::format("{} file{} could not be read whole", grouped(s.skipped), s.skipped == 1 ? "" : "s"));
   Json fields{{"files_new", s.files_new},
               {"files_changed", s.files_changed},
               {"files_unmodified", s.files_unmodified},
@@ -153,16 +164,19 @@ Result<void> make_default_repository(Context& context) {
     KIN_TRY_ASSIGN(password, read_password(context, "", false));
   }
   KIN_TRY(create_repository(location, password));
-  context.print(fmt::format("made a repository at {}, {}", printable(location),
-                            password ? "encrypted with your password" : "not encrypted (kin init makes encrypted ones)"));
+  context.print(fmt::format(
+      "made a repository at {}, {}", printable(location),
+      password ? "encrypted with your password" : "not encrypted (kin init makes encrypted ones)"));
   return {};
 }
 
 Result<ExitCode> run(Context& context, const Options& options) {
-  if (options.from_command && options.paths.empty()) return Error(ErrorCode::invalid_argument, "--stdin-from-command needs a command: -- CMD ARG...");
+  if (options.from_command && options.paths.empty())
+    return Error(ErrorCode::invalid_argument, "--stdin-from-command needs a command: -- CMD ARG...");
   if (options.from_stdin && (!options.paths.empty() || !options.files_from.empty()))
     return Error(ErrorCode::invalid_argument, "--stdin takes no paths");
-  if (!is_safe_name(options.stdin_name)) return Error(ErrorCode::invalid_argument, "--stdin-filename must be a plain file name");
+  if (!is_safe_name(options.stdin_name))
+    return Error(ErrorCode::invalid_argument, "--stdin-filename must be a plain file name");
   BackupRequest request;
   const bool streamed = options.from_stdin || options.from_command;
   if (!streamed) {
@@ -180,18 +194,22 @@ Result<ExitCode> run(Context& context, const Options& options) {
   } else if (options.from_stdin) {
     request.stream = BackupStream{STDIN_FILENO, options.stdin_name, nullptr};
   }
-  KIN_TRY_ASSIGN(const std::optional<store::StoredSnapshot> parent, find_parent(*repository, request.snapshot));
+  KIN_TRY_ASSIGN(const std::optional<store::StoredSnapshot> parent,
+                 find_parent(*repository, request.snapshot));
   if (parent) {
     request.parent = parent->id;
     request.parent_tree = parent->snapshot.tree;
-    context.print(fmt::format("comparing with snapshot {} of {}", parent->id.short_hex(), local_time(parent->snapshot.time)));
+    context.print(fmt::format("comparing with snapshot {} of {}", parent->id.short_hex(),
+                              local_time(parent->snapshot.time)));
   }
   request.read_all = options.force;
   request.skip_if_unchanged = options.skip_if_unchanged;
   request.jobs = context.jobs();
   if (!options.dry_run) {
     KIN_TRY_ASSIGN(const std::size_t adopted, repository->begin_writing());
-    if (adopted > 0) context.print(fmt::format("found {} pack{} of a backup that did not finish; going on from there", adopted, adopted == 1 ? "" : "s"));
+    if (adopted > 0)
+      context.print(fmt::format("found {} pack{} of a backup that did not finish; going on from there",
+                                adopted, adopted == 1 ? "" : "s"));
   }
 
   Report report(context);
@@ -230,7 +248,8 @@ Action define(CLI::App& app) {
   list("--exclude-file", options->exclude_file, "a file with a pattern per line");
   list("--iexclude-file", options->iexclude_file, "the same, whatever the case of letters");
   app.add_flag("--exclude-caches", options->exclude_caches, "leave out directories with a CACHEDIR.TAG");
-  list("--exclude-if-present", options->exclude_if_present, "leave out the contents of directories that hold FILE[:HEADER]");
+  list("--exclude-if-present", options->exclude_if_present,
+       "leave out the contents of directories that hold FILE[:HEADER]");
   app.add_option("--exclude-larger-than", options->exclude_larger_than, "leave out larger files (500k, 2G)");
   app.add_flag("-x,--one-file-system", options->one_file_system, "do not cross into other file systems");
   list("--tag", options->tags, "mark the snapshot (a,b: two tags)");
@@ -240,7 +259,8 @@ Action define(CLI::App& app) {
   app.add_flag("-n,--dry-run", options->dry_run, "only say what would be done");
   app.add_flag("--stdin", options->from_stdin, "back up standard input as one file");
   app.add_option("--stdin-filename", options->stdin_name, "the name of that file")->capture_default_str();
-  app.add_flag("--stdin-from-command", options->from_command, "back up the output of a command: -- CMD ARG...");
+  app.add_flag("--stdin-from-command", options->from_command,
+               "back up the output of a command: -- CMD ARG...");
   app.add_flag("--skip-if-unchanged", options->skip_if_unchanged, "make no snapshot if nothing has changed");
   app.add_flag("-f,--force", options->force, "read every file again, changed or not");
   return [options](Context& context) { return run(context, *options); };

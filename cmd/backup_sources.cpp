@@ -1,10 +1,10 @@
 #include "cmd/backup_sources.h"
 
-#include <algorithm>
-#include <filesystem>
-
 #include "lib/base/file.h"
 #include "lib/base/text.h"
+
+#include <algorithm>
+#include <filesystem>
 
 namespace kin::cmd {
 namespace {
@@ -29,18 +29,22 @@ std::vector<std::string> normal_components(const std::string& path) {
 std::string absolute_path(const std::string& path) {
   std::error_code ignored;
   std::string out;
-  for (const std::string& name : normal_components(std::filesystem::absolute(path, ignored).string())) out += "/" + name;
+  for (const std::string& name : normal_components(std::filesystem::absolute(path, ignored).string()))
+    out += "/" + name;
   return out.empty() ? "/" : out;
 }
 
-Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>& paths, const std::string& as_path) {
-  if (!as_path.empty() && paths.size() != 1) return Error(ErrorCode::invalid_argument, "--as-path goes with exactly one path");
+Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>& paths,
+                                                 const std::string& as_path) {
+  if (!as_path.empty() && paths.size() != 1)
+    return Error(ErrorCode::invalid_argument, "--as-path goes with exactly one path");
   std::vector<BackupSource> out;
   for (const std::string& path : paths) {
     if (path.empty()) return Error(ErrorCode::invalid_argument, "a path is empty");
     BackupSource source{path, normal_components(as_path.empty() ? path : as_path)};
     // A path that leads out of the current directory has no relative place in a tree.
-    if (!source.tree_path.empty() && source.tree_path.front() == "..") source = {absolute_path(path), normal_components(absolute_path(path))};
+    if (!source.tree_path.empty() && source.tree_path.front() == "..")
+      source = {absolute_path(path), normal_components(absolute_path(path))};
     // The plan compares the two to know which directories above are real.
     if (as_path.empty() && path.starts_with('/')) source.path = absolute_path(path);
     if (source.path.size() > 1 && source.path.ends_with('/')) source.path.pop_back();

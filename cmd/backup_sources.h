@@ -6,8 +6,10 @@
 
 namespace kin::cmd {
 
-// Absolute paths stay absolute in the snapshot, relative ones relative. `as_path` puts the single path elsewhere.
-Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>& paths, const std::string& as_path);
+// Absolute paths stay absolute in the snapshot, relative ones relative. `as_path` puts the single path
+// elsewhere.
+Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>& paths,
+                                                 const std::string& as_path);
 
 // One path per line; '-' is stdin.
 Result<std::vector<std::string>> read_paths(const std::string& file);

@@ -1,7 +1,7 @@
-#include <filesystem>
-
 #include "cmd/context.h"
 #include "lib/base/text.h"
+
+#include <filesystem>
 
 namespace kin::cmd {
 namespace {
@@ -26,7 +26,9 @@ std::vector<Entry> list_caches(const std::string& directory) {
       const auto size = file.file_size(ignored);
       if (!ignored) entry.bytes += size;
       const auto written = std::chrono::file_clock::to_sys(file.last_write_time(ignored));
-      entry.used.seconds = std::max<std::int64_t>(entry.used.seconds, std::chrono::duration_cast<std::chrono::seconds>(written.time_since_epoch()).count());
+      entry.used.seconds = std::max<std::int64_t>(
+          entry.used.seconds,
+          std::chrono::duration_cast<std::chrono::seconds>(written.time_since_epoch()).count());
     }
     out.push_back(std::move(entry));
   }
@@ -37,18 +39,29 @@ Result<ExitCode> run(Context& context, bool cleanup, unsigned max_age_days) {
   const std::string directory = cache_directory(context);
   const std::vector<Entry> entries = list_caches(directory);
   const std::int64_t oldest = now().seconds - std::int64_t{max_age_days} * 86400;
-  if (!entries.empty()) context.print_always(fmt::format("{:<12}  {:<19}  {:>12}", "Repository", "Last used", "Size"));
+  if (!entries.empty())
+    context.print_always(fmt::format("{:<12}  {:<19}  {:>12}", "Repository", "Last used", "Size"));
   for (const Entry& entry : entries) {
     const std::string name = std::filesystem::path(entry.path).filename().string();
     const bool old = entry.used.seconds < oldest;
     std::error_code error;
     if (cleanup && old) std::filesystem::remove_all(entry.path, error);
-    if (error) return Error(ErrorCode::io, fmt::format("cannot remove {}: {}", printable(entry.path), error.message()));
-    context.print_always(fmt::format("{:<12}  {:<19}  {:>12}{}", name.substr(0, 12), local_time(entry.used), human_bytes(entry.bytes),
-                                     cleanup && old ? "  removed" : old ? "  old" : ""));
-    context.json("cache", {{"repository_id", name}, {"last_used", iso_time(entry.used)}, {"bytes", entry.bytes}, {"old", old}, {"removed", cleanup && old}});
+    if (error)
+      return Error(ErrorCode::io,
+                   fmt::format("cannot remove {}: {}", printable(entry.path), error.message()));
+    context.print_always(fmt::format("{:<12}  {:<19}  {:>12}{}", name.substr(0, 12), local_time(entry.used),
+                                     human_bytes(entry.bytes),
+                                     cleanup && old ? "  removed"
+                                     : old          ? "  old"
+                                                    : ""));
+    context.json("cache", {{"repository_id", name},
+                           {"last_used", iso_time(entry.used)},
+                           {"bytes", entry.bytes},
+                           {"old", old},
+                           {"removed", cleanup && old}});
   }
-  context.print(fmt::format("{} cache{} in {}", entries.size(), entries.size() == 1 ? "" : "s", printable(directory)));
+  context.print(
+      fmt::format("{} cache{} in {}", entries.size(), entries.size() == 1 ? "" : "s", printable(directory)));
   return ExitCode::ok;
 }
 
@@ -59,7 +72,8 @@ Action define(CLI::App& app) {
   };
   auto options = std::make_shared<Options>();
   app.add_flag("--cleanup", options->cleanup, "remove those not used for --max-age days");
-  app.add_option("--max-age", options->max_age_days, "days without use that make a cache old")->capture_default_str();
+  app.add_option("--max-age", options->max_age_days, "days without use that make a cache old")
+      ->capture_default_str();
   return [options](Context& context) { return run(context, options->cleanup, options->max_age_days); };
 }
 

@@ -13,7 +13,8 @@ struct Options {
 
 Result<ExitCode> run(Context& context, const Options& options) {
   store::ReadSubset subset;
-  if (options.read_data && !options.subset.empty()) return Error(ErrorCode::invalid_argument, "--read-data and --read-data-subset do not go together");
+  if (options.read_data && !options.subset.empty())
+    return Error(ErrorCode::invalid_argument, "--read-data and --read-data-subset do not go together");
   if (options.read_data) subset.kind = store::ReadSubset::Kind::all;
   if (!options.subset.empty()) {
     KIN_TRY_ASSIGN(subset, store::parse_read_subset(options.subset));
@@ -26,11 +27,13 @@ Result<ExitCode> run(Context& context, const Options& options) {
   };
   KIN_TRY_ASSIGN(const store::CheckStats stats, store::check(*repository, subset, observer, context.stop()));
   context.progress("");
-  context.print(fmt::format("{} snapshots, {} tree nodes, {} objects, {} packs", grouped(stats.snapshots), grouped(stats.trees), grouped(stats.objects),
-                            grouped(stats.packs)));
-  if (stats.packs_read > 0) context.print(fmt::format("read {} packs, {}", grouped(stats.packs_read), human_bytes(stats.bytes_read)));
+  context.print(fmt::format("{} snapshots, {} tree nodes, {} objects, {} packs", grouped(stats.snapshots),
+                            grouped(stats.trees), grouped(stats.objects), grouped(stats.packs)));
+  if (stats.packs_read > 0)
+    context.print(fmt::format("read {} packs, {}", grouped(stats.packs_read), human_bytes(stats.bytes_read)));
   if (stats.unindexed_packs > 0)
-    context.print(fmt::format("{} packs belong to no finished backup; that is no damage", grouped(stats.unindexed_packs)));
+    context.print(fmt::format("{} packs belong to no finished backup; that is no damage",
+                              grouped(stats.unindexed_packs)));
   context.json("summary", {{"num_errors", stats.problems},
                            {"snapshots", stats.snapshots},
                            {"trees", stats.trees},
@@ -43,7 +46,8 @@ Result<ExitCode> run(Context& context, const Options& options) {
     context.print("no problems were found");
     return ExitCode::ok;
   }
-  context.warn(fmt::format("{} problem{} found", grouped(stats.problems), stats.problems == 1 ? " was" : "s were"));
+  context.warn(
+      fmt::format("{} problem{} found", grouped(stats.problems), stats.problems == 1 ? " was" : "s were"));
   return ExitCode::corrupt;
 }
 

@@ -1,21 +1,22 @@
 #include "cmd/child_process.h"
 
-#include <fcntl.h>
+#include "lib/base/text.h"
+
 #include <fmt/core.h>
+
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
 #include <utility>
-
-#include "lib/base/text.h"
 
 extern char** environ;
 
 namespace kin::cmd {
 
-ChildProcess::ChildProcess(std::string name, int pid, Fd output) : name_(std::move(name)), pid_(pid), output_(std::move(output)) {}
+ChildProcess::ChildProcess(std::string name, int pid, Fd output)
+    : name_(std::move(name)), pid_(pid), output_(std::move(output)) {}
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
     : name_(std::move(other.name_)), pid_(std::exchange(other.pid_, -1)), output_(std::move(other.output_)) {}
@@ -50,8 +51,10 @@ Result<void> ChildProcess::wait() {
   }
   pid_ = -1;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  const std::string how = WIFEXITED(status) ? fmt::format("exit code {}", WEXITSTATUS(status)) : fmt::format("signal {}", WTERMSIG(status));
-  return Error(ErrorCode::io, fmt::format("the command {} failed ({}); no snapshot was made", printable(name_), how));
+  const std::string how = WIFEXITED(status) ? fmt::format("exit code {}", WEXITSTATUS(status))
+                                            : fmt::format("signal {}", WTERMSIG(status));
+  return Error(ErrorCode::io,
+               fmt::format("the command {} failed ({}); no snapshot was made", printable(name_), how));
 }
 
 }  // namespace kin::cmd

@@ -1,11 +1,11 @@
 // A command whose output is backed up.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "lib/base/file.h"
 #include "lib/base/result.h"
+
+#include <string>
+#include <vector>
 
 namespace kin::cmd {
 

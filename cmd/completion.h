@@ -1,4 +1,5 @@
-// The completion scripts are made from the commands and options themselves, so that they cannot be out of date.
+// The completion scripts are made from the commands and options themselves, so that they cannot be out of
+// date.
 #pragma once
 
 namespace CLI {

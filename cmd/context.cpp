@@ -1,12 +1,11 @@
 #include "cmd/context.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
-#include <iostream>
-
 #include "lib/base/text.h"
 #include "lib/base/worker_count.h"
+
+#include <iostream>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 namespace kin::cmd {
 
@@ -43,7 +42,9 @@ void Context::warn(std::string_view line) {
   MutexLock lock(mutex_);
   clear_progress();
   if (options.json) {
-    error_ << Json{{"message_type", "error"}, {"message", line}}.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
+    error_ << Json{{"message_type", "error"}, {"message", line}}.dump(-1, ' ', false,
+                                                                      Json::error_handler_t::replace)
+           << '\n';
   } else {
     error_ << "kin: " << line << '\n';
   }
@@ -55,7 +56,8 @@ void Context::progress(const std::string& line) {
   clear_progress();
   if (line.empty()) return;
   winsize size{};
-  const std::size_t columns = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+  const std::size_t columns =
+      ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
   // Cut at a character, not inside one.
   std::size_t end = 0, shown = 0;
   for (; end < line.size(); ++end) {

@@ -1,19 +1,20 @@
-// What every command gets: the global options, the streams, and the ways to talk to a person or a program. Commands run in-process under test because nothing here is global.
+// What every command gets: the global options, the streams, and the ways to talk to a person or a program.
+// Commands run in-process under test because nothing here is global.
 #pragma once
-
-#include <fmt/core.h>
-
-#include <CLI/CLI.hpp>
-#include <functional>
-#include <iosfwd>
-#include <memory>
-#include <nlohmann/json.hpp>
-#include <stop_token>
-#include <string>
 
 #include "lib/base/mutex.h"
 #include "lib/base/result.h"
 #include "store/repository.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/core.h>
+#include <nlohmann/json.hpp>
+
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <stop_token>
+#include <string>
 
 namespace kin::cmd {
 
@@ -29,8 +30,8 @@ enum class ExitCode {
   locked = 11,
   wrong_password = 12,
   corrupt = 13,
-  not_found = 14,     // no such snapshot or path
-  unsupported = 15,   // made by a newer kin
+  not_found = 14,    // no such snapshot or path
+  unsupported = 15,  // made by a newer kin
   interrupted = 130,
 };
 
@@ -57,12 +58,12 @@ class Context {
   bool shows_progress() const { return terminal_ && !options.json && !options.quiet; }
 
   // Thread-safe, all of them; none mixes its output with a progress line.
-  void print(std::string_view line);                // a result, to stdout; nothing with --json or --quiet
-  void print_always(std::string_view line);         // one that --quiet leaves
+  void print(std::string_view line);                 // a result, to stdout; nothing with --json or --quiet
+  void print_always(std::string_view line);          // one that --quiet leaves
   void json(const char* message_type, Json fields);  // a line, to stdout; nothing without --json
-  void warn(std::string_view line);                 // to stderr, as text or JSON
-  void progress(const std::string& line);           // replaces the progress line; empty: removes it
-  std::ostream& raw_out() { return out_; }          // for content
+  void warn(std::string_view line);                  // to stderr, as text or JSON
+  void progress(const std::string& line);            // replaces the progress line; empty: removes it
+  std::ostream& raw_out() { return out_; }           // for content
 
  private:
   void clear_progress() KIN_REQUIRES(mutex_);
@@ -84,7 +85,8 @@ struct Command {
   Action (*define)(CLI::App& app);  // adds its options to `app`; the Action uses what they were set to
 };
 
-// JSON text must be UTF-8; a name that is not gets its bad bytes replaced, and its bytes in hexadecimal beside it.
+// JSON text must be UTF-8; a name that is not gets its bad bytes replaced, and its bytes in hexadecimal
+// beside it.
 void set_path(Json& fields, const char* key, std::string_view path);
 
 // From -r or KIN_REPOSITORY, else the default place.

@@ -14,18 +14,22 @@ struct Counts {
 
 // What a restore would bring back. Inode and ctime are not: they differ after every copy and say nothing.
 bool same_metadata(const Node& a, const Node& b) {
-  const auto fields = [](const Node& node) { return std::tie(node.mode, node.uid, node.gid, node.user, node.group, node.mtime, node.attributes); };
+  const auto fields = [](const Node& node) {
+    return std::tie(node.mode, node.uid, node.gid, node.user, node.group, node.mtime, node.attributes);
+  };
   return fields(a) == fields(b);
 }
 
 // Of two that are no directories and have the same type.
 bool same_content(const Node& a, const Node& b) {
-  return a.size == b.size && a.content == b.content && a.target == b.target && a.device_number == b.device_number;
+  return a.size == b.size && a.content == b.content && a.target == b.target &&
+         a.device_number == b.device_number;
 }
 
 class Diff {
  public:
-  Diff(Context& context, ObjectReader& reader, bool metadata) : context_(context), reader_(reader), metadata_(metadata) {}
+  Diff(Context& context, ObjectReader& reader, bool metadata)
+      : context_(context), reader_(reader), metadata_(metadata) {}
 
   // Both trees in step: one leaf of each per level is in memory.
   Result<void> compare_trees(const ObjectId& a, const ObjectId& b, std::string path) {
@@ -54,7 +58,8 @@ class Diff {
   }
 
   // True: both are directories, and something below them differs.
-  Result<bool> compare_nodes(const std::optional<Node>& a, const std::optional<Node>& b, const std::string& path) {
+  Result<bool> compare_nodes(const std::optional<Node>& a, const std::optional<Node>& b,
+                             const std::string& path) {
     if (!a || !b) {
       KIN_TRY(one_sided(a ? '-' : '+', a ? *a : *b, path));
       return false;
@@ -78,14 +83,22 @@ class Diff {
   }
 
   void summarize(const TreePlace& a, const TreePlace& b) {
-    context_.print(fmt::format("\nFiles:   {:>8} new, {:>8} removed, {:>8} changed", grouped(added_.files), grouped(removed_.files), grouped(changed_files_)));
-    context_.print(fmt::format("Dirs:    {:>8} new, {:>8} removed", grouped(added_.directories), grouped(removed_.directories)));
+    context_.print(fmt::format("\nFiles:   {:>8} new, {:>8} removed, {:>8} changed", grouped(added_.files),
+                               grouped(removed_.files), grouped(changed_files_)));
+    context_.print(fmt::format("Dirs:    {:>8} new, {:>8} removed", grouped(added_.directories),
+                               grouped(removed_.directories)));
     if (added_.others + removed_.others > 0)
-      context_.print(fmt::format("Others:  {:>8} new, {:>8} removed", grouped(added_.others), grouped(removed_.others)));
-    context_.print(fmt::format("Added:   {} (size of new files, and of changed ones after)", human_bytes(added_.bytes)));
-    context_.print(fmt::format("Removed: {} (size of removed files, and of changed ones before)", human_bytes(removed_.bytes)));
+      context_.print(
+          fmt::format("Others:  {:>8} new, {:>8} removed", grouped(added_.others), grouped(removed_.others)));
+    context_.print(
+        fmt::format("Added:   {} (size of new files, and of changed ones after)", human_bytes(added_.bytes)));
+    context_.print(fmt::format("Removed: {} (size of removed files, and of changed ones before)",
+                               human_bytes(removed_.bytes)));
     const auto counts_json = [](const Counts& counts) {
-      return Json{{"files", counts.files}, {"dirs", counts.directories}, {"others", counts.others}, {"bytes", counts.bytes}};
+      return Json{{"files", counts.files},
+                  {"dirs", counts.directories},
+                  {"others", counts.others},
+                  {"bytes", counts.bytes}};
     };
     context_.json("statistics", {{"source_snapshot", a.snapshot.id.hex()},
                                  {"target_snapshot", b.snapshot.id.hex()},
@@ -121,7 +134,9 @@ class Diff {
   }
 
   static void count(Counts& counts, const Node& node) {
-    ++(node.type == NodeType::file ? counts.files : node.type == NodeType::directory ? counts.directories : counts.others);
+    ++(node.type == NodeType::file        ? counts.files
+       : node.type == NodeType::directory ? counts.directories
+                                          : counts.others);
     counts.bytes += node.size;
   }
 
@@ -154,10 +169,13 @@ Result<ExitCode> run(Context& context, const Options& options) {
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
   KIN_TRY_ASSIGN(const TreePlace a, find_place(*repository, options.a, {}));
   KIN_TRY_ASSIGN(const TreePlace b, find_place(*repository, options.b, {}));
-  const auto name = [](const TreePlace& place) { return place.snapshot.id.short_hex() + (place.path.empty() ? "" : ":" + printable(place.path)); };
+  const auto name = [](const TreePlace& place) {
+    return place.snapshot.id.short_hex() + (place.path.empty() ? "" : ":" + printable(place.path));
+  };
   context.print(fmt::format("comparing {} with {}:", name(a), name(b)));
   Diff diff(context, *repository, options.metadata);
-  // The two places may have different names, so paths are told from there on; a single file is told by its new one.
+  // The two places may have different names, so paths are told from there on; a single file is told by its
+  // new one.
   if (a.node.type == NodeType::directory && b.node.type == NodeType::directory) {
     KIN_TRY(diff.compare_trees(a.node.subtree, b.node.subtree, ""));
   } else {
@@ -169,7 +187,8 @@ Result<ExitCode> run(Context& context, const Options& options) {
 
 Action define(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_flag("--metadata", options->metadata, "also name what differs only in owner, mode, time or attributes (U)");
+  app.add_flag("--metadata", options->metadata,
+               "also name what differs only in owner, mode, time or attributes (U)");
   app.add_option("A", options->a, "the older snapshot, or SNAPSHOT:PATH")->required();
   app.add_option("B", options->b, "the newer snapshot, or SNAPSHOT:PATH")->required();
   app.footer("Lines: + added, - removed, M content modified, T type changed, U metadata updated.");

@@ -1,14 +1,13 @@
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <array>
-#include <map>
-#include <ostream>
-
 #include "cmd/tree_walk.h"
 #include "formats/tar_writer.h"
 #include "lib/base/file.h"
 #include "lib/engine/path_filter.h"
+
+#include <array>
+#include <fcntl.h>
+#include <map>
+#include <ostream>
+#include <unistd.h>
 
 namespace kin::cmd {
 namespace {
@@ -20,14 +19,17 @@ struct Options {
 
 using Write = formats::TarWriter::Write;
 
-// Stdout, or a new file that goes away again unless commit() is reached: half a file looks too much like a whole one.
+// Stdout, or a new file that goes away again unless commit() is reached: half a file looks too much like a
+// whole one.
 class Output {
  public:
   static Result<std::unique_ptr<Output>> open(Context& context, const std::string& target) {
     std::unique_ptr<Output> output(new Output(context));
     if (target.empty()) return output;
     output->fd_ = Fd(::open(target.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!output->fd_ && errno == EEXIST) return Error(ErrorCode::invalid_argument, printable(target) + " is there already; kin dump does not overwrite");
+    if (!output->fd_ && errno == EEXIST)
+      return Error(ErrorCode::invalid_argument,
+                   printable(target) + " is there already; kin dump does not overwrite");
     if (!output->fd_) return errno_error("cannot make", target);
     output->target_ = target;
     return output;
@@ -38,7 +40,8 @@ class Output {
 
   Result<void> write(ByteView bytes) {
     if (!target_.empty()) return write_all(fd_.get(), bytes, target_);
-    context_.raw_out().write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    context_.raw_out().write(reinterpret_cast<const char*>(bytes.data()),
+                             static_cast<std::streamsize>(bytes.size()));
     return flushed(context_.raw_out());
   }
   Result<void> commit() {
@@ -61,14 +64,16 @@ class Output {
 };
 
 // One object in memory at a time.
-Result<void> write_content(ObjectReader& reader, const Node& file, const Write& write, const std::stop_token& stop) {
+Result<void> write_content(ObjectReader& reader, const Node& file, const Write& write,
+                           const std::stop_token& stop) {
   static constexpr std::array<std::uint8_t, 64 << 10> kZeros{};
   return for_each_extent(reader, file.content, [&](const Extent& extent, std::uint64_t) -> Result<void> {
     if (stop.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
     if (extent.kind == Extent::Kind::data) {
       KIN_TRY_ASSIGN(const auto object, reader.load(extent.id));
       if (object->size() != extent.size)
-        return Error(ErrorCode::corrupt, fmt::format("object {} has {} bytes, not {}", extent.id.short_hex(), object->size(), extent.size));
+        return Error(ErrorCode::corrupt, fmt::format("object {} has {} bytes, not {}", extent.id.short_hex(),
+                                                     object->size(), extent.size));
       return write(*object);
     }
     for (std::uint64_t left = extent.size; left > 0;) {
@@ -83,7 +88,8 @@ Result<void> write_content(ObjectReader& reader, const Node& file, const Write& 
 
 class TarDump {
  public:
-  TarDump(Context& context, ObjectReader& reader, Write write) : context_(context), reader_(reader), tar_(std::move(write)) {}
+  TarDump(Context& context, ObjectReader& reader, Write write)
+      : context_(context), reader_(reader), tar_(std::move(write)) {}
 
   // `path` is "/" + the name in the archive.
   Result<void> add(const Node& node, const std::string& path) {
@@ -99,7 +105,8 @@ class TarDump {
     KIN_TRY_ASSIGN(const std::vector<formats::DataRange> data, data_ranges(node));
     const bool sparse = node.size > 0 && (data.size() != 1 || data.front().size != node.size);
     KIN_TRY(sparse ? tar_.add_sparse(node, name, data) : tar_.add(node, name));
-    auto written = write_content(reader_, node, [&](ByteView bytes) { return tar_.write(bytes); }, context_.stop());
+    auto written = write_content(
+        reader_, node, [&](ByteView bytes) { return tar_.write(bytes); }, context_.stop());
     if (!written) return std::move(written).error().context("cannot dump " + printable(path));
     return {};
   }
@@ -108,19 +115,22 @@ class TarDump {
  private:
   Result<std::vector<formats::DataRange>> data_ranges(const Node& node) {
     std::vector<formats::DataRange> out;
-    KIN_TRY(for_each_extent(reader_, node.content, [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
-      if (extent.kind == Extent::Kind::hole) return {};
-      if (out.empty() || out.back().offset + out.back().size != offset) out.push_back({offset, 0});
-      out.back().size += extent.size;
-      return {};
-    }));
+    KIN_TRY(for_each_extent(reader_, node.content,
+                            [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
+                              if (extent.kind == Extent::Kind::hole) return {};
+                              if (out.empty() || out.back().offset + out.back().size != offset)
+                                out.push_back({offset, 0});
+                              out.back().size += extent.size;
+                              return {};
+                            }));
     return out;
   }
 
   Context& context_;
   ObjectReader& reader_;
   formats::TarWriter tar_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> first_names_;  // by device and inode, of files with several names
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::string>
+      first_names_;  // by device and inode, of files with several names
 };
 
 Result<ExitCode> run(Context& context, const Options& options) {
@@ -131,9 +141,13 @@ Result<ExitCode> run(Context& context, const Options& options) {
   const std::string shown = printable(place.path);
   const bool directory = place.node.type == NodeType::directory;
   if (!directory && place.node.type != NodeType::file)
-    return Error(ErrorCode::invalid_argument, fmt::format("cannot dump {}: it is neither a file nor a directory but a {}", shown, name_of(place.node.type)));
+    return Error(ErrorCode::invalid_argument,
+                 fmt::format("cannot dump {}: it is neither a file nor a directory but a {}", shown,
+                             name_of(place.node.type)));
   if (directory && options.target.empty() && ::isatty(STDOUT_FILENO) != 0)
-    return Error(ErrorCode::invalid_argument, "this would be a tar archive, and stdout is a terminal: send it to a file or a pipe, or name one by --target");
+    return Error(ErrorCode::invalid_argument,
+                 "this would be a tar archive, and stdout is a terminal: send it to a file or a pipe, or "
+                 "name one by --target");
 
   KIN_TRY_ASSIGN(const auto output, Output::open(context, options.target));
   const Write write = [&](ByteView bytes) { return output->write(bytes); };
@@ -142,7 +156,8 @@ Result<ExitCode> run(Context& context, const Options& options) {
     if (!written) return std::move(written).error().context("cannot dump " + shown);
   } else {
     TarDump dump(context, *repository, write);
-    // Names in the archive start where PATH does: SNAPSHOT:PATH makes that directory the root, as for restore.
+    // Names in the archive start where PATH does: SNAPSHOT:PATH makes that directory the root, as for
+    // restore.
     std::string root;
     for (const std::string& name : path_components(options.path)) root += "/" + name;
     if (!root.empty()) KIN_TRY(dump.add(place.node, root));
@@ -161,9 +176,12 @@ Result<ExitCode> run(Context& context, const Options& options) {
 Action define(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_filter_options(app, options->filter);
-  app.add_option("-a,--archive", options->archive, "the form in which a directory is written")->check(CLI::IsMember({"tar"}));
+  app.add_option("-a,--archive", options->archive, "the form in which a directory is written")
+      ->check(CLI::IsMember({"tar"}));
   app.add_option("-t,--target", options->target, "a new file to write to, instead of stdout");
-  app.add_option("SNAPSHOT", options->snapshot, "an id, its first digits, or 'latest'; with :PATH that place in it")->required();
+  app.add_option("SNAPSHOT", options->snapshot,
+                 "an id, its first digits, or 'latest'; with :PATH that place in it")
+      ->required();
   app.add_option("PATH", options->path, "a file, or a directory (default: everything)");
   return [options](Context& context) { return run(context, *options); };
 }

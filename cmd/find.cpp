@@ -1,10 +1,9 @@
-#include <fnmatch.h>
-
-#include <span>
-#include <unordered_set>
-
 #include "cmd/tree_walk.h"
 #include "lib/engine/path_filter.h"
+
+#include <fnmatch.h>
+#include <span>
+#include <unordered_set>
 
 namespace kin::cmd {
 namespace {
@@ -18,7 +17,8 @@ struct Options {
 
 using Components = std::span<const std::string>;
 
-// Unlike PathFilter this matches no more than the path itself: who looks for a directory does not ask for all that is in it.
+// Unlike PathFilter this matches no more than the path itself: who looks for a directory does not ask for all
+// that is in it.
 bool matches_whole(Components pattern, Components path, int flags) {
   for (; !pattern.empty(); pattern = pattern.subspan(1), path = path.subspan(1)) {
     if (pattern.front() == "**") {
@@ -38,7 +38,8 @@ class Query {
     query.flags_ = options.ignore_case ? FNM_CASEFOLD : 0;
     for (const std::string& text : options.patterns) {
       Pattern pattern{path_components(text), text.starts_with('/')};
-      if (pattern.components.empty()) return Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a pattern", printable(text)));
+      if (pattern.components.empty())
+        return Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a pattern", printable(text)));
       query.names_only_ &= pattern.components.size() == 1 && !pattern.anchored;
       query.patterns_.push_back(std::move(pattern));
     }
@@ -82,7 +83,8 @@ class Query {
 
 class Search {
  public:
-  Search(Context& context, const Options& options, Query query) : context_(context), options_(options), query_(std::move(query)) {}
+  Search(Context& context, const Options& options, Query query)
+      : context_(context), options_(options), query_(std::move(query)) {}
 
   Result<void> run(store::Repository& repository, const store::StoredSnapshot& snapshot) {
     const std::uint64_t before = matches_;
@@ -112,7 +114,8 @@ class Search {
 
  private:
   void announce(const store::StoredSnapshot& snapshot) {
-    context_.print(fmt::format("{}Found matching entries in snapshot {} from {}", std::exchange(announced_, true) ? "\n" : "", snapshot.id.short_hex(),
+    context_.print(fmt::format("{}Found matching entries in snapshot {} from {}",
+                               std::exchange(announced_, true) ? "\n" : "", snapshot.id.short_hex(),
                                local_time(snapshot.snapshot.time)));
   }
 
@@ -158,7 +161,9 @@ Action define(CLI::App& app) {
   app.add_flag("-l,--long", options->long_lines, "mode, user, group, size and time too");
   app.add_option("-O,--oldest", options->oldest, "only what was modified at this time or later");
   app.add_option("-N,--newest", options->newest, "only what was modified at this time or earlier");
-  app.add_option("PATTERN", options->patterns, "shell patterns of a name, or of a path ('/' within; '**' is any number of directories)")->required();
+  app.add_option("PATTERN", options->patterns,
+                 "shell patterns of a name, or of a path ('/' within; '**' is any number of directories)")
+      ->required();
   return [options](Context& context) { return run(context, *options); };
 }
 

@@ -8,15 +8,20 @@ Result<ExitCode> run(Context& context, bool plain) {
   const std::string location = repository_location(context);
   KIN_TRY_ASSIGN(const auto backend, store::open_backend(location));
   std::optional<std::string> password;
-  if (plain && has_password(context)) return Error(ErrorCode::invalid_argument, "--plain makes a repository without a password, but one is set");
+  if (plain && has_password(context))
+    return Error(ErrorCode::invalid_argument,
+                 "--plain makes a repository without a password, but one is set");
   if (!plain) {
     // Before the person types a password for nothing.
-    if (backend->get(store::config_name())) return Error(ErrorCode::invalid_argument, printable(location) + " is a repository already");
+    if (backend->get(store::config_name()))
+      return Error(ErrorCode::invalid_argument, printable(location) + " is a repository already");
     KIN_TRY_ASSIGN(password, read_password(context, "new password for " + printable(location), true));
   }
   KIN_TRY(create_repository(location, password));
-  context.print(fmt::format("created a repository at {}{}", printable(location),
-                            plain ? ", not encrypted" : ", encrypted; without its password nobody can read it again, so keep that safe"));
+  context.print(
+      fmt::format("created a repository at {}{}", printable(location),
+                  plain ? ", not encrypted"
+                        : ", encrypted; without its password nobody can read it again, so keep that safe"));
   Json fields{{"encrypted", !plain}};
   set_path(fields, "repository", location);
   context.json("initialized", fields);

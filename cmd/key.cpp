@@ -19,7 +19,9 @@ Result<std::string> new_password(Context& context, const Options& options) {
   // The current password's sources must not answer for the new one.
   Context asking(context.raw_out(), context.raw_out(), false, context.stop());
   if (std::getenv("KIN_PASSWORD") != nullptr)
-    return Error(ErrorCode::invalid_argument, "KIN_PASSWORD is the current password; give the new one by --new-password-file or KIN_NEW_PASSWORD");
+    return Error(
+        ErrorCode::invalid_argument,
+        "KIN_PASSWORD is the current password; give the new one by --new-password-file or KIN_NEW_PASSWORD");
   return read_password(asking, "new password", true);
 }
 
@@ -36,9 +38,14 @@ Result<ExitCode> list(Context& context, const Options&) {
   context.print_always(fmt::format("  {:<8}  {:<12}  {:<12}  {}", "ID", "User", "Host", "Created"));
   for (const store::KeyInfo& key : keys) {
     const bool current = key.name == repository->key_name();
-    context.print_always(fmt::format("{} {:<8}  {:<12}  {:<12}  {}", current ? '*' : ' ', key.name.substr(0, 8), printable(key.user), printable(key.host),
+    context.print_always(fmt::format("{} {:<8}  {:<12}  {:<12}  {}", current ? '*' : ' ',
+                                     key.name.substr(0, 8), printable(key.user), printable(key.host),
                                      local_time(key.created)));
-    context.json("key", {{"current", current}, {"id", key.name}, {"userName", key.user}, {"hostName", key.host}, {"created", iso_time(key.created)}});
+    context.json("key", {{"current", current},
+                         {"id", key.name},
+                         {"userName", key.user},
+                         {"hostName", key.host},
+                         {"created", iso_time(key.created)}});
   }
   return ExitCode::ok;
 }
@@ -46,7 +53,8 @@ Result<ExitCode> list(Context& context, const Options&) {
 Result<ExitCode> add(Context& context, const Options& options) {
   KIN_TRY_ASSIGN(const auto repository, open_encrypted(context));
   KIN_TRY_ASSIGN(const std::string password, new_password(context, options));
-  KIN_TRY_ASSIGN(const std::string name, store::add_key(repository->backend(), repository->master_key(), password, {}));
+  KIN_TRY_ASSIGN(const std::string name,
+                 store::add_key(repository->backend(), repository->master_key(), password, {}));
   context.print("added key " + name.substr(0, 8));
   context.json("key_added", {{"id", name}});
   return ExitCode::ok;
@@ -59,10 +67,14 @@ Result<ExitCode> remove(Context& context, const Options& options) {
   for (const store::KeyInfo& key : keys)
     if (key.name.starts_with(options.id)) matches.push_back(key.name);
   if (matches.empty()) return Error(ErrorCode::not_found, "there is no key " + printable(options.id));
-  if (matches.size() > 1) return Error(ErrorCode::invalid_argument, fmt::format("key {} is not clear: {} ids start so", options.id, matches.size()));
+  if (matches.size() > 1)
+    return Error(ErrorCode::invalid_argument,
+                 fmt::format("key {} is not clear: {} ids start so", options.id, matches.size()));
   // So at least this one stays, and its password is known to be known.
   if (matches.front() == repository->key_name())
-    return Error(ErrorCode::invalid_argument, "this is the key that you are using now; open the repository with another password to remove it");
+    return Error(
+        ErrorCode::invalid_argument,
+        "this is the key that you are using now; open the repository with another password to remove it");
   KIN_TRY(repository->backend().remove({store::FileKind::key, matches.front()}));
   context.print("removed key " + matches.front().substr(0, 8));
   context.json("key_removed", {{"id", matches.front()}});
@@ -72,7 +84,8 @@ Result<ExitCode> remove(Context& context, const Options& options) {
 Result<ExitCode> change(Context& context, const Options& options) {
   KIN_TRY_ASSIGN(const auto repository, open_encrypted(context));
   KIN_TRY_ASSIGN(const std::string password, new_password(context, options));
-  KIN_TRY_ASSIGN(const std::string name, store::add_key(repository->backend(), repository->master_key(), password, {}));
+  KIN_TRY_ASSIGN(const std::string name,
+                 store::add_key(repository->backend(), repository->master_key(), password, {}));
   KIN_TRY(repository->backend().remove({store::FileKind::key, repository->key_name()}));
   context.print(fmt::format("key {} replaces {}", name.substr(0, 8), repository->key_name().substr(0, 8)));
   context.json("key_changed", {{"id", name}, {"old_id", repository->key_name()}});
@@ -83,15 +96,20 @@ Action define(CLI::App& app) {
   auto options = std::make_shared<Options>();
   auto chosen = std::make_shared<Result<ExitCode> (*)(Context&, const Options&)>(nullptr);
   app.require_subcommand(1);
-  const auto sub = [&](const char* name, const char* help, Result<ExitCode> (*run)(Context&, const Options&)) {
+  const auto sub = [&](const char* name, const char* help,
+                       Result<ExitCode> (*run)(Context&, const Options&)) {
     CLI::App* const command = app.add_subcommand(name, help)->fallthrough();
     command->callback([chosen, run] { *chosen = run; });
     return command;
   };
   sub("list", "list the keys (* is the one in use)", list);
-  for (CLI::App* const command : {sub("add", "add a password", add), sub("passwd", "change the password in use", change)})
-    command->add_option("--new-password-file", options->new_password_file, "the file whose first line is the new password");
-  sub("remove", "remove a key", remove)->add_option("ID", options->id, "the key's id or its first digits")->required();
+  for (CLI::App* const command :
+       {sub("add", "add a password", add), sub("passwd", "change the password in use", change)})
+    command->add_option("--new-password-file", options->new_password_file,
+                        "the file whose first line is the new password");
+  sub("remove", "remove a key", remove)
+      ->add_option("ID", options->id, "the key's id or its first digits")
+      ->required();
   return [options, chosen](Context& context) { return (*chosen)(context, *options); };
 }
 

@@ -1,61 +1,78 @@
 // The command table, the global options, and the one mapping from errors to exit codes.
-#include <signal.h>
-#include <unistd.h>
-
-#include <iostream>
-#include <malloc.h>
-#include <span>
-
 #include "cmd/completion.h"
 #include "cmd/context.h"
 #include "cmd/version.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
 
+#include <iostream>
+#include <malloc.h>
+#include <signal.h>
+#include <span>
+#include <unistd.h>
+
 namespace kin::cmd {
 
-extern const Command kBackup, kCache, kCheck, kCompletion, kDiff, kDump, kFind, kInit, kKey, kLs, kRebuildIndex, kRestore, kSnapshots, kStats, kTag;
+extern const Command kBackup, kCache, kCheck, kCompletion, kDiff, kDump, kFind, kInit, kKey, kLs,
+    kRebuildIndex, kRestore, kSnapshots, kStats, kTag;
 
 namespace {
 
 const Command* const kCommands[] = {
-    &kInit, &kBackup, &kRestore, &kSnapshots, &kLs, &kFind, &kDiff, &kDump, &kTag, &kStats, &kCheck, &kKey, &kCache, &kRebuildIndex, &kCompletion,
+    &kInit, &kBackup, &kRestore, &kSnapshots, &kLs,    &kFind,         &kDiff,       &kDump,
+    &kTag,  &kStats,  &kCheck,   &kKey,       &kCache, &kRebuildIndex, &kCompletion,
 };
 
 ExitCode exit_code_for(const Error& error) {
   switch (error.code()) {
-    case ErrorCode::invalid_argument: return ExitCode::usage;
-    case ErrorCode::no_repository: return ExitCode::no_repository;
-    case ErrorCode::busy: return ExitCode::locked;
-    case ErrorCode::wrong_password: return ExitCode::wrong_password;
-    case ErrorCode::corrupt: return ExitCode::corrupt;
-    case ErrorCode::not_found: return ExitCode::not_found;
-    case ErrorCode::unsupported: return ExitCode::unsupported;
-    case ErrorCode::cancelled: return ExitCode::interrupted;
+    case ErrorCode::invalid_argument:
+      return ExitCode::usage;
+    case ErrorCode::no_repository:
+      return ExitCode::no_repository;
+    case ErrorCode::busy:
+      return ExitCode::locked;
+    case ErrorCode::wrong_password:
+      return ExitCode::wrong_password;
+    case ErrorCode::corrupt:
+      return ExitCode::corrupt;
+    case ErrorCode::not_found:
+      return ExitCode::not_found;
+    case ErrorCode::unsupported:
+      return ExitCode::unsupported;
+    case ErrorCode::cancelled:
+      return ExitCode::interrupted;
     case ErrorCode::io:
-    case ErrorCode::no_space: return ExitCode::failed;
+    case ErrorCode::no_space:
+      return ExitCode::failed;
   }
   return ExitCode::failed;
 }
 
 void add_global_options(CLI::App& app, GlobalOptions& options) {
-  app.add_option("-r,--repository", options.repository, "the repository's directory")->envname("KIN_REPOSITORY");
-  app.add_option("--password-file", options.password_file, "the file whose first line is the password")->envname("KIN_PASSWORD_FILE");
-  app.add_option("--password-command", options.password_command, "the shell command that prints the password")->envname("KIN_PASSWORD_COMMAND");
+  app.add_option("-r,--repository", options.repository, "the repository's directory")
+      ->envname("KIN_REPOSITORY");
+  app.add_option("--password-file", options.password_file, "the file whose first line is the password")
+      ->envname("KIN_PASSWORD_FILE");
+  app.add_option("--password-command", options.password_command, "the shell command that prints the password")
+      ->envname("KIN_PASSWORD_COMMAND");
   app.add_flag("--json", options.json, "lines of JSON on stdout, for programs");
   app.add_flag("-q,--quiet", options.quiet, "no summary and no progress");
   app.add_flag("-v,--verbose", options.verbose, "name each file; twice: also those that did not change");
   app.add_flag("--no-cache", options.no_cache, "use no local cache");
-  app.add_option("--cache-dir", options.cache_directory, "where the local cache is")->envname("KIN_CACHE_DIR");
-  app.add_option("-j,--jobs", options.jobs, "threads for reading and for encoding (default: one per core)")->check(CLI::Range(1, 256));
+  app.add_option("--cache-dir", options.cache_directory, "where the local cache is")
+      ->envname("KIN_CACHE_DIR");
+  app.add_option("-j,--jobs", options.jobs, "threads for reading and for encoding (default: one per core)")
+      ->check(CLI::Range(1, 256));
 }
 
 int report_failure(Context& context, const Error& error) {
   const ExitCode code = exit_code_for(error);
   context.progress("");
   if (context.options.json) {
-    std::cerr << Json{{"message_type", "exit_error"}, {"code", static_cast<int>(code)}, {"message", error.message()}}.dump(
-                     -1, ' ', false, Json::error_handler_t::replace)
+    std::cerr << Json{{"message_type", "exit_error"},
+                      {"code", static_cast<int>(code)},
+                      {"message", error.message()}}
+                     .dump(-1, ' ', false, Json::error_handler_t::replace)
               << '\n';
   } else {
     std::cerr << "kin: " << error.message() << '\n';
@@ -81,7 +98,8 @@ int main(int count, char** arguments) {
   ::sigaction(SIGTERM, &action, nullptr);
   ::sigaction(SIGHUP, &action, nullptr);
   raise_open_file_limit();
-  // Many threads passing large buffers to each other would otherwise leave an arena each behind, full of holes.
+  // Many threads passing large buffers to each other would otherwise leave an arena each behind, full of
+  // holes.
   ::mallopt(M_ARENA_MAX, 2);
   ::mallopt(M_MMAP_THRESHOLD, 256 << 10);
   ::mallopt(M_TRIM_THRESHOLD, 1 << 20);
@@ -107,8 +125,10 @@ int main(int count, char** arguments) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     // CLI11 says that a command is needed when the one given is none.
-    if (const std::vector<std::string> rest = app.remaining(true); error.get_name() == "RequiredError" && !rest.empty()) {
-      std::cerr << "kin: there is no command '" << printable(rest.front()) << "' (kin help lists what there is)\n";
+    if (const std::vector<std::string> rest = app.remaining(true);
+        error.get_name() == "RequiredError" && !rest.empty()) {
+      std::cerr << "kin: there is no command '" << printable(rest.front())
+                << "' (kin help lists what there is)\n";
       return static_cast<int>(ExitCode::usage);
     }
     std::cerr << "kin: " << error.what() << " (kin help lists what there is)\n";
@@ -118,9 +138,11 @@ int main(int count, char** arguments) {
     const CLI::App* topic = &app;
     for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
       if (command->get_name() == help_topic) topic = command;
-    if (topic == &app && !help_topic.empty()) return report_failure(context, Error(ErrorCode::invalid_argument, "there is no command " + help_topic));
+    if (topic == &app && !help_topic.empty())
+      return report_failure(context, Error(ErrorCode::invalid_argument, "there is no command " + help_topic));
     // Not topic->help(): that gives the help of the command that was parsed, which is "help".
-    std::cout << app.get_formatter()->make_help(topic, topic == &app ? "kin" : "kin " + help_topic, CLI::AppFormatMode::Normal);
+    std::cout << app.get_formatter()->make_help(topic, topic == &app ? "kin" : "kin " + help_topic,
+                                                CLI::AppFormatMode::Normal);
     return 0;
   }
   set_completion_app(app);

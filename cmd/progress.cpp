@@ -1,8 +1,8 @@
 #include "cmd/progress.h"
 
-#include <algorithm>
-
 #include "lib/base/text.h"
+
+#include <algorithm>
 
 namespace kin::cmd {
 
@@ -19,18 +19,22 @@ void Progress::tick(const std::string& current) {
   const double elapsed = seconds();
   const std::uint64_t total = total_bytes_, done = bytes_;
   const double rate = elapsed > 0 ? static_cast<double>(done) / elapsed : 0;
-  const double fraction = total > 0 ? std::min(1.0, static_cast<double>(done) / static_cast<double>(total)) : 0;
+  const double fraction =
+      total > 0 ? std::min(1.0, static_cast<double>(done) / static_cast<double>(total)) : 0;
   const double left = rate > 0 && total > done ? static_cast<double>(total - done) / rate : 0;
   if (context_.options.json) {
-    Json fields{{"percent_done", fraction}, {"total_files", total_files_.load()}, {"files_done", files_.load()}, {"total_bytes", total},
-                {"bytes_done", done},       {"seconds_elapsed", elapsed},         {"seconds_remaining", left}};
+    Json fields{{"percent_done", fraction},    {"total_files", total_files_.load()},
+                {"files_done", files_.load()}, {"total_bytes", total},
+                {"bytes_done", done},          {"seconds_elapsed", elapsed},
+                {"seconds_remaining", left}};
     Json file;
     set_path(file, "current", current);
     fields.update(file);
     context_.json("status", fields);
     return;
   }
-  std::string line = total > 0 ? fmt::format("[{}] {:5.1f}%  {} of {}", human_duration(elapsed), 100 * fraction, human_bytes(done), human_bytes(total))
+  std::string line = total > 0 ? fmt::format("[{}] {:5.1f}%  {} of {}", human_duration(elapsed),
+                                             100 * fraction, human_bytes(done), human_bytes(total))
                                : fmt::format("[{}] {}", human_duration(elapsed), human_bytes(done));
   line += fmt::format("  {} files  {}/s", grouped(files_), human_bytes(static_cast<std::uint64_t>(rate)));
   if (total > 0) line += "  ETA " + human_duration(left);

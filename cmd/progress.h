@@ -1,12 +1,13 @@
-// The progress line of a long job: percent, bytes, files, rate, time left, current file. On a terminal only; with --json a status line a second.
+// The progress line of a long job: percent, bytes, files, rate, time left, current file. On a terminal only;
+// with --json a status line a second.
 #pragma once
+
+#include "cmd/context.h"
+#include "lib/base/mutex.h"
 
 #include <atomic>
 #include <chrono>
 #include <string>
-
-#include "cmd/context.h"
-#include "lib/base/mutex.h"
 
 namespace kin::cmd {
 

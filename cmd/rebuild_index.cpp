@@ -6,14 +6,20 @@ namespace {
 
 Result<ExitCode> run(Context& context) {
   KIN_TRY_ASSIGN(const auto repository, open_repository_without_index(context));
-  KIN_TRY_ASSIGN(const auto stats, repository->rebuild_index([&](const Error& error) { context.warn(error.message()); },
-                                                             [&](std::size_t done, std::size_t all) {
-                                                               context.progress(fmt::format("{} of {} packs", done, all));
-                                                             }));
-  context.print(fmt::format("indexed {} objects in {} blocks of {} packs", grouped(stats.objects), grouped(stats.blocks), grouped(stats.packs)));
-  context.json("summary", {{"packs", stats.packs}, {"blocks", stats.blocks}, {"objects", stats.objects}, {"damaged_packs", stats.damaged_packs}});
+  KIN_TRY_ASSIGN(const auto stats,
+                 repository->rebuild_index([&](const Error& error) { context.warn(error.message()); },
+                                           [&](std::size_t done, std::size_t all) {
+                                             context.progress(fmt::format("{} of {} packs", done, all));
+                                           }));
+  context.print(fmt::format("indexed {} objects in {} blocks of {} packs", grouped(stats.objects),
+                            grouped(stats.blocks), grouped(stats.packs)));
+  context.json("summary", {{"packs", stats.packs},
+                           {"blocks", stats.blocks},
+                           {"objects", stats.objects},
+                           {"damaged_packs", stats.damaged_packs}});
   if (stats.damaged_packs == 0) return ExitCode::ok;
-  context.warn(fmt::format("{} packs are damaged; what precedes the damage in them is indexed", stats.damaged_packs));
+  context.warn(
+      fmt::format("{} packs are damaged; what precedes the damage in them is indexed", stats.damaged_packs));
   return ExitCode::corrupt;
 }
 

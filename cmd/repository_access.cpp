@@ -1,16 +1,15 @@
 // Where the repository is and how its password is had.
+#include "cmd/context.h"
+#include "lib/base/file.h"
+#include "lib/base/text.h"
+
+#include <cstdio>
+#include <cstdlib>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
-
-#include "cmd/context.h"
-#include "lib/base/file.h"
-#include "lib/base/text.h"
 
 namespace kin::cmd {
 namespace {
@@ -34,7 +33,8 @@ Result<std::string> output_of(const std::string& command) {
   output.resize(std::fread(output.data(), 1, output.size(), pipe));
   const int status = ::pclose(pipe);
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-    return Error(ErrorCode::wrong_password, fmt::format("the password command failed: {}", printable(command)));
+    return Error(ErrorCode::wrong_password,
+                 fmt::format("the password command failed: {}", printable(command)));
   return first_line(output);
 }
 
@@ -42,7 +42,9 @@ Result<std::string> output_of(const std::string& command) {
 Result<std::string> prompt_for(const std::string& prompt) {
   const Fd terminal(::open("/dev/tty", O_RDWR | O_CLOEXEC));
   if (!terminal)
-    return Error(ErrorCode::wrong_password, "the repository needs a password: set KIN_PASSWORD, KIN_PASSWORD_FILE or KIN_PASSWORD_COMMAND");
+    return Error(
+        ErrorCode::wrong_password,
+        "the repository needs a password: set KIN_PASSWORD, KIN_PASSWORD_FILE or KIN_PASSWORD_COMMAND");
   termios before{};
   ::tcgetattr(terminal.get(), &before);
   termios silent = before;
@@ -81,7 +83,8 @@ std::string cache_directory(const Context& context) {
 }
 
 bool has_password(const Context& context) {
-  return std::getenv("KIN_PASSWORD") != nullptr || !context.options.password_file.empty() || !context.options.password_command.empty();
+  return std::getenv("KIN_PASSWORD") != nullptr || !context.options.password_file.empty() ||
+         !context.options.password_command.empty();
 }
 
 Result<std::string> read_password(const Context& context, const std::string& prompt, bool confirm) {
@@ -101,7 +104,9 @@ Result<std::string> read_password(const Context& context, const std::string& pro
 }
 
 Result<void> create_repository(const std::string& location, const std::optional<std::string>& password) {
-  if (password && password->empty()) return Error(ErrorCode::invalid_argument, "an empty password protects nothing (kin init --plain makes a repository without one)");
+  if (password && password->empty())
+    return Error(ErrorCode::invalid_argument,
+                 "an empty password protects nothing (kin init --plain makes a repository without one)");
   KIN_TRY(make_directories(location, 0700));
   const Fd directory(::open(location.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return errno_error("cannot open", location);
@@ -118,9 +123,12 @@ Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context
   options.use_cache = !context.options.no_cache;
   options.password = [&] { return read_password(context, "password for " + printable(location), false); };
   KIN_TRY_ASSIGN(auto repository, store::Repository::open(std::move(backend), options));
-  // Whoever has a password set means an encrypted repository. If someone put a plain one in its place, the next backup would lie open.
+  // Whoever has a password set means an encrypted repository. If someone put a plain one in its place, the
+  // next backup would lie open.
   if (repository->config().encryption == store::Encryption::none && has_password(context))
-    return Error(ErrorCode::wrong_password, fmt::format("the repository {} is not encrypted, but a password is set: unset it to go on", printable(location)));
+    return Error(ErrorCode::wrong_password,
+                 fmt::format("the repository {} is not encrypted, but a password is set: unset it to go on",
+                             printable(location)));
   return repository;
 }
 

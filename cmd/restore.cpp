@@ -19,7 +19,9 @@ class Report : public RestoreObserver {
 
   void on_entry(const std::string& path, const Node& node, Action action) override {
     if (node.type == NodeType::file) progress_.add_files(1);
-    const char* const word = action == Action::restored ? "restored" : action == Action::unchanged ? "unchanged" : "deleted";
+    const char* const word = action == Action::restored    ? "restored"
+                             : action == Action::unchanged ? "unchanged"
+                                                           : "deleted";
     if (context_.options.verbose > (action == Action::unchanged ? 1 : 0) || dry_run_) {
       context_.print(fmt::format("{:<10} {}", word, printable(path)));
       Json fields{{"action", word}, {"size", node.size}};
@@ -52,8 +54,10 @@ Result<RestoreRequest> make_request(const Options& options, const TreePlace& pla
   for (const std::string& pattern : options.iexclude) request.excludes.add(pattern, true);
   if (!request.includes.empty() && !request.excludes.empty())
     return Error(ErrorCode::invalid_argument, "--include and --exclude do not go together");
-  static const std::map<std::string, Overwrite> kModes = {
-      {"always", Overwrite::always}, {"if-changed", Overwrite::if_changed}, {"if-newer", Overwrite::if_newer}, {"never", Overwrite::never}};
+  static const std::map<std::string, Overwrite> kModes = {{"always", Overwrite::always},
+                                                          {"if-changed", Overwrite::if_changed},
+                                                          {"if-newer", Overwrite::if_newer},
+                                                          {"never", Overwrite::never}};
   request.overwrite = kModes.at(options.overwrite);
   request.delete_extra = options.delete_extra;
   request.sparse = options.sparse;
@@ -69,20 +73,25 @@ Result<ExitCode> run(Context& context, const Options& options) {
   if (place.node.type != NodeType::directory) {
     // A single file: its directory, and of that only this name.
     only = place.node.name;
-    KIN_TRY_ASSIGN(place, find_place(*repository, place.snapshot.id.hex() + ":" + place.path.substr(0, place.path.rfind('/')), {}));
+    KIN_TRY_ASSIGN(
+        place, find_place(*repository,
+                          place.snapshot.id.hex() + ":" + place.path.substr(0, place.path.rfind('/')), {}));
   }
   KIN_TRY_ASSIGN(RestoreRequest request, make_request(options, place));
   request.only_name = only;
   request.jobs = context.jobs();
   Report report(context, options.dry_run);
   const SnapshotSummary& summary = place.snapshot.snapshot.summary;
-  if (place.path.empty() && !only && request.includes.empty()) report.progress().set_total(summary.files, summary.bytes);
-  context.print(fmt::format("restoring snapshot {} of {} to {}", place.snapshot.id.short_hex(), local_time(place.snapshot.snapshot.time),
-                            printable(options.target)));
+  if (place.path.empty() && !only && request.includes.empty())
+    report.progress().set_total(summary.files, summary.bytes);
+  context.print(fmt::format("restoring snapshot {} of {} to {}", place.snapshot.id.short_hex(),
+                            local_time(place.snapshot.snapshot.time), printable(options.target)));
   KIN_TRY_ASSIGN(const RestoreStats stats, restore(*repository, request, report, context.stop()));
 
-  std::string line = fmt::format("{} {} files, {} directories, {} others: {} in {}", options.dry_run ? "would restore" : "restored", grouped(stats.files),
-                                 grouped(stats.directories), grouped(stats.others), human_bytes(stats.bytes), human_duration(report.progress().seconds()));
+  std::string line = fmt::format("{} {} files, {} directories, {} others: {} in {}",
+                                 options.dry_run ? "would restore" : "restored", grouped(stats.files),
+                                 grouped(stats.directories), grouped(stats.others), human_bytes(stats.bytes),
+                                 human_duration(report.progress().seconds()));
   if (stats.unchanged > 0) line += fmt::format("; kept {} as they were", grouped(stats.unchanged));
   if (stats.deleted > 0) line += fmt::format("; deleted {}", grouped(stats.deleted));
   if (stats.verified > 0) line += fmt::format("; verified {} files", grouped(stats.verified));
@@ -103,7 +112,9 @@ Result<ExitCode> run(Context& context, const Options& options) {
 
 Action define(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("SNAPSHOT", options->snapshot, "an id, its first digits, or 'latest'; with :PATH only what is there")->required();
+  app.add_option("SNAPSHOT", options->snapshot,
+                 "an id, its first digits, or 'latest'; with :PATH only what is there")
+      ->required();
   app.add_option("-t,--target", options->target, "the directory to restore into")->required();
   const auto list = [&](const char* name, std::vector<std::string>& into, const char* help) {
     app.add_option(name, into, help)->allow_extra_args(false);
@@ -112,10 +123,12 @@ Action define(CLI::App& app) {
   list("--iinclude", options->iinclude, "the same, whatever the case of letters");
   list("-e,--exclude", options->exclude, "leave out what matches this pattern");
   list("--iexclude", options->iexclude, "the same, whatever the case of letters");
-  app.add_option("--overwrite", options->overwrite, "when to replace what is there: always, if-changed, if-newer, never")
+  app.add_option("--overwrite", options->overwrite,
+                 "when to replace what is there: always, if-changed, if-newer, never")
       ->check(CLI::IsMember({"always", "if-changed", "if-newer", "never"}))
       ->capture_default_str();
-  app.add_flag("--delete", options->delete_extra, "delete what is in the target's directories but not in the snapshot");
+  app.add_flag("--delete", options->delete_extra,
+               "delete what is in the target's directories but not in the snapshot");
   app.add_flag("--sparse", options->sparse, "make holes of all runs of zeros");
   app.add_flag("--verify", options->verify, "read every restored file again and compare");
   app.add_flag("-n,--dry-run", options->dry_run, "only say what would be done");

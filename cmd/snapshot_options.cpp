@@ -79,7 +79,8 @@ std::string mode_text(const Node& node) {
   return out;
 }
 
-Result<TreePlace> find_place(store::Repository& repository, const std::string& text, const store::SnapshotFilter& filter) {
+Result<TreePlace> find_place(store::Repository& repository, const std::string& text,
+                             const store::SnapshotFilter& filter) {
   const auto [snapshot_text, path_text] = store::split_snapshot_path(text);
   TreePlace place;
   KIN_TRY_ASSIGN(place.snapshot, store::find_snapshot(repository, snapshot_text, filter));
@@ -92,8 +93,8 @@ Result<TreePlace> find_place(store::Repository& repository, const std::string& t
       KIN_TRY_ASSIGN(found, find_in_tree(repository, place.node.subtree, name));
     }
     if (!found)
-      return Error(ErrorCode::not_found,
-                   fmt::format("there is no {} in snapshot {}", printable(path_text), place.snapshot.id.short_hex()));
+      return Error(ErrorCode::not_found, fmt::format("there is no {} in snapshot {}", printable(path_text),
+                                                     place.snapshot.id.short_hex()));
     place.path += "/" + name;
     place.node = *std::move(found);
   }

@@ -1,4 +1,5 @@
-// The options by which several commands choose snapshots, and the JSON and text forms of what they print of them.
+// The options by which several commands choose snapshots, and the JSON and text forms of what they print of
+// them.
 #pragma once
 
 #include "cmd/context.h"
@@ -21,6 +22,7 @@ struct TreePlace {
   std::string path;  // "/" + components, "" for the root
   Node node;         // of the path; for the root a nameless directory
 };
-Result<TreePlace> find_place(store::Repository& repository, const std::string& text, const store::SnapshotFilter& filter);
+Result<TreePlace> find_place(store::Repository& repository, const std::string& text,
+                             const store::SnapshotFilter& filter);
 
 }  // namespace kin::cmd

@@ -33,12 +33,14 @@ Result<ExitCode> run(Context& context, const Options& options) {
     snapshots.erase(snapshots.begin(), snapshots.end() - static_cast<std::ptrdiff_t>(options.latest));
 
   if (!snapshots.empty())
-    context.print_always(fmt::format("{:<8}  {:<19}  {:<12}  {:<12}  {:>12}  {:>12}  {}", "ID", "Time", "Host", "Tags", "Size", "Added", "Paths"));
+    context.print_always(fmt::format("{:<8}  {:<19}  {:<12}  {:<12}  {:>12}  {:>12}  {}", "ID", "Time",
+                                     "Host", "Tags", "Size", "Added", "Paths"));
   for (const store::StoredSnapshot& stored : snapshots) {
     const Snapshot& snapshot = stored.snapshot;
-    context.print_always(fmt::format("{:<8}  {:<19}  {:<12}  {:<12}  {:>12}  {:>12}  {}", stored.id.short_hex(), local_time(snapshot.time),
-                                     printable(snapshot.host), joined(snapshot.tags, ","), human_bytes(snapshot.summary.bytes),
-                                     human_bytes(snapshot.summary.bytes_stored), joined(snapshot.paths, ", ")));
+    context.print_always(fmt::format(
+        "{:<8}  {:<19}  {:<12}  {:<12}  {:>12}  {:>12}  {}", stored.id.short_hex(), local_time(snapshot.time),
+        printable(snapshot.host), joined(snapshot.tags, ","), human_bytes(snapshot.summary.bytes),
+        human_bytes(snapshot.summary.bytes_stored), joined(snapshot.paths, ", ")));
     context.json("snapshot", snapshot_json(stored));
   }
   context.print(fmt::format("{} snapshot{}", snapshots.size(), snapshots.size() == 1 ? "" : "s"));

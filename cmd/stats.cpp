@@ -1,11 +1,11 @@
+#include "cmd/tree_walk.h"
+#include "lib/base/hash.h"
+
 #include <array>
 #include <cstring>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
-
-#include "cmd/tree_walk.h"
-#include "lib/base/hash.h"
 
 namespace kin::cmd {
 namespace {
@@ -53,7 +53,10 @@ struct Totals {
 class Count {
  public:
   Count(Context& context, store::Repository& repository, const std::string& mode)
-      : context_(context), repository_(repository), counts_objects_(mode.empty() || mode == "raw-data"), counts_contents_(mode == "files-by-contents") {}
+      : context_(context),
+        repository_(repository),
+        counts_objects_(mode.empty() || mode == "raw-data"),
+        counts_contents_(mode == "files-by-contents") {}
 
   Result<void> add(const Snapshot& snapshot) {
     inodes_.clear();
@@ -71,7 +74,8 @@ class Count {
       if (node.type == NodeType::file) KIN_TRY(add_file(node));
       if (node.type != NodeType::directory) return false;
       ++totals.directories;
-      if (totals.directories % 256 == 0) context_.progress(fmt::format("{} files, {}", grouped(totals.files), human_bytes(totals.bytes)));
+      if (totals.directories % 256 == 0)
+        context_.progress(fmt::format("{} files, {}", grouped(totals.files), human_bytes(totals.bytes)));
       if (const auto known = known_.find(ShortId(node.subtree.bytes)); known != known_.end()) {
         totals.files += known->second.files;
         totals.directories += known->second.directories;
@@ -85,8 +89,9 @@ class Count {
       // Snapshots share most directories. Where hard links are, what one adds depends on what was before.
       const Entry& start = entries.back();
       if (start.linked == linked_)
-        known_.emplace(ShortId(directory.subtree.bytes),
-                       Totals{totals.files - start.totals.files, totals.directories - start.totals.directories, totals.bytes - start.totals.bytes});
+        known_.emplace(ShortId(directory.subtree.bytes), Totals{totals.files - start.totals.files,
+                                                                totals.directories - start.totals.directories,
+                                                                totals.bytes - start.totals.bytes});
       entries.pop_back();
     };
     return walk_tree(repository_, snapshot.tree, "", visitor, context_.stop());
@@ -131,7 +136,8 @@ class Count {
   std::uint64_t linked_ = 0;  // files seen that have several names
 };
 
-Result<std::vector<store::StoredSnapshot>> chosen_snapshots(Context& context, store::Repository& repository, const Options& options, bool& damaged) {
+Result<std::vector<store::StoredSnapshot>> chosen_snapshots(Context& context, store::Repository& repository,
+                                                            const Options& options, bool& damaged) {
   if (options.ids.empty()) {
     return store::load_snapshots(repository, options.filter, [&](const Error& error) {
       context.warn(error.message());
@@ -149,7 +155,8 @@ Result<std::vector<store::StoredSnapshot>> chosen_snapshots(Context& context, st
 Result<ExitCode> run(Context& context, const Options& options) {
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
   bool damaged = false;
-  KIN_TRY_ASSIGN(const std::vector<store::StoredSnapshot> snapshots, chosen_snapshots(context, *repository, options, damaged));
+  KIN_TRY_ASSIGN(const std::vector<store::StoredSnapshot> snapshots,
+                 chosen_snapshots(context, *repository, options, damaged));
   Count count(context, *repository, options.mode);
   for (const store::StoredSnapshot& snapshot : snapshots) {
     auto added = count.add(snapshot.snapshot);
@@ -160,8 +167,11 @@ Result<ExitCode> run(Context& context, const Options& options) {
   for (const store::FileInfo& pack : packs) stored += pack.size;
   context.progress("");
 
-  Json fields{{"mode", options.mode.empty() ? "restore-size" : options.mode}, {"snapshots_count", snapshots.size()}};
-  const auto line = [&](const char* what, const std::string& value) { context.print_always(fmt::format("{:<18}{}", what, value)); };
+  Json fields{{"mode", options.mode.empty() ? "restore-size" : options.mode},
+              {"snapshots_count", snapshots.size()}};
+  const auto line = [&](const char* what, const std::string& value) {
+    context.print_always(fmt::format("{:<18}{}", what, value));
+  };
   line("Snapshots:", grouped(snapshots.size()));
   if (options.mode == "files-by-contents") {
     line("Distinct files:", grouped(count.contents.count()));
@@ -171,21 +181,29 @@ Result<ExitCode> run(Context& context, const Options& options) {
     line("Files:", grouped(count.totals.files));
     line("Directories:", grouped(count.totals.directories));
     line("Restore size:", human_bytes(count.totals.bytes));
-    fields.update({{"total_file_count", count.totals.files}, {"total_directory_count", count.totals.directories}, {"total_size", count.totals.bytes}});
+    fields.update({{"total_file_count", count.totals.files},
+                   {"total_directory_count", count.totals.directories},
+                   {"total_size", count.totals.bytes}});
   }
   if (options.mode.empty() || options.mode == "raw-data") {
     line("Distinct objects:", grouped(count.objects.count()));
     line("Their size:", human_bytes(count.objects.bytes()));
     // The packs hold all snapshots, so only against all of them does a ratio mean anything.
     const store::SnapshotFilter& filter = options.filter;
-    const bool all = options.ids.empty() && filter.hosts.empty() && filter.tags.empty() && filter.paths.empty();
-    line("Stored:", fmt::format("{} in {} pack{}{}", human_bytes(stored), grouped(packs.size()), packs.size() == 1 ? "" : "s", all ? "" : ", for all snapshots"));
-    fields.update({{"total_object_count", count.objects.count()}, {"total_object_size", count.objects.bytes()}, {"stored_size", stored}, {"packs_count", packs.size()}});
+    const bool all =
+        options.ids.empty() && filter.hosts.empty() && filter.tags.empty() && filter.paths.empty();
+    line("Stored:", fmt::format("{} in {} pack{}{}", human_bytes(stored), grouped(packs.size()),
+                                packs.size() == 1 ? "" : "s", all ? "" : ", for all snapshots"));
+    fields.update({{"total_object_count", count.objects.count()},
+                   {"total_object_size", count.objects.bytes()},
+                   {"stored_size", stored},
+                   {"packs_count", packs.size()}});
     if (options.mode == "raw-data") fields["total_size"] = count.objects.bytes();
     if (all && stored > 0) {
       const std::uint64_t size = options.mode.empty() ? count.totals.bytes : count.objects.bytes();
       const double ratio = static_cast<double>(size) / static_cast<double>(stored);
-      line("Ratio:", fmt::format("{:.2f} bytes of {} for each byte stored", ratio, options.mode.empty() ? "files" : "objects"));
+      line("Ratio:", fmt::format("{:.2f} bytes of {} for each byte stored", ratio,
+                                 options.mode.empty() ? "files" : "objects"));
       fields["compression_ratio"] = ratio;
     }
   }
@@ -196,7 +214,9 @@ Result<ExitCode> run(Context& context, const Options& options) {
 Action define(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_filter_options(app, options->filter);
-  app.add_option("--mode", options->mode, "count one thing only: the files as restored, the objects stored, or files of different content")
+  app.add_option(
+         "--mode", options->mode,
+         "count one thing only: the files as restored, the objects stored, or files of different content")
       ->check(CLI::IsMember({"restore-size", "raw-data", "files-by-contents"}));
   app.add_option("SNAPSHOT", options->ids, "only these (ids, their first digits, or 'latest')");
   return [options](Context& context) { return run(context, *options); };

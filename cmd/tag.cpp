@@ -1,6 +1,6 @@
-#include <algorithm>
-
 #include "cmd/snapshot_options.h"
+
+#include <algorithm>
 
 namespace kin::cmd {
 namespace {
@@ -16,7 +16,9 @@ std::vector<std::string> changed_tags(const Options& options, const std::vector<
   out.insert(out.end(), options.add.begin(), options.add.end());
   out = store::split_tags(out);
   const std::vector<std::string> removed = store::split_tags(options.remove);
-  std::erase_if(out, [&](const std::string& tag) { return std::find(removed.begin(), removed.end(), tag) != removed.end(); });
+  std::erase_if(out, [&](const std::string& tag) {
+    return std::find(removed.begin(), removed.end(), tag) != removed.end();
+  });
   return out;
 }
 

@@ -1,24 +1,28 @@
-// How ls, find, diff, dump and stats go through the tree of a snapshot, and the line that some of them print of an entry.
+// How ls, find, diff, dump and stats go through the tree of a snapshot, and the line that some of them print
+// of an entry.
 #pragma once
+
+#include "cmd/snapshot_options.h"
+#include "lib/object/tree.h"
 
 #include <stop_token>
 #include <string>
 #include <vector>
 
-#include "cmd/snapshot_options.h"
-#include "lib/object/tree.h"
-
 namespace kin::cmd {
 
 struct TreeVisitor {
-  // Sees every entry, a directory before what is in it; false skips what is in it. The path is that of the walk's root, "/" and names.
+  // Sees every entry, a directory before what is in it; false skips what is in it. The path is that of the
+  // walk's root, "/" and names.
   std::function<Result<bool>(const Node& node, const std::string& path)> enter;
   std::function<void(const Node& directory)> leave = {};  // after all that is in it
   VisitList object = {};                                  // each tree object; false skips it
 };
 
-// In order of names. Keeps its own stack, one leaf per level: directories may lie thousands deep. cancelled if asked to stop.
-inline Result<void> walk_tree(ObjectReader& reader, const ObjectId& root, std::string path, const TreeVisitor& visitor, const std::stop_token& stop) {
+// In order of names. Keeps its own stack, one leaf per level: directories may lie thousands deep. cancelled
+// if asked to stop.
+inline Result<void> walk_tree(ObjectReader& reader, const ObjectId& root, std::string path,
+                              const TreeVisitor& visitor, const std::stop_token& stop) {
   struct Level {
     TreeCursor cursor;
     Node directory;
@@ -53,10 +57,13 @@ inline Result<void> walk_tree(ObjectReader& reader, const ObjectId& root, std::s
 // "-rw-r--r-- user     group         1234 2026-11-16 08:30:00 /path -> target"
 inline std::string long_line(const Node& node, std::string_view path) {
   const bool device = node.type == NodeType::character_device || node.type == NodeType::block_device;
-  return fmt::format("{} {:<8} {:<8} {:>12} {} {}{}", mode_text(node), node.user.empty() ? std::to_string(node.uid) : printable(node.user),
+  return fmt::format("{} {:<8} {:<8} {:>12} {} {}{}", mode_text(node),
+                     node.user.empty() ? std::to_string(node.uid) : printable(node.user),
                      node.group.empty() ? std::to_string(node.gid) : printable(node.group),
-                     device ? fmt::format("{}, {}", node.device_number >> 32, node.device_number & 0xffffffff) : std::to_string(node.size),
-                     local_time(node.mtime), printable(path), node.type == NodeType::symlink ? " -> " + printable(node.target) : "");
+                     device ? fmt::format("{}, {}", node.device_number >> 32, node.device_number & 0xffffffff)
+                            : std::to_string(node.size),
+                     local_time(node.mtime), printable(path),
+                     node.type == NodeType::symlink ? " -> " + printable(node.target) : "");
 }
 
 }  // namespace kin::cmd

@@ -1,17 +1,18 @@
-// TarWriter: a tar archive in the pax format, in one pass, of any size. What a Node says is kept in the records that GNU tar and bsdtar read. Not kept: inode and
-// ctime, which no tar restores; fractions of seconds before 1970; and names of extended attributes beyond ASCII, which libarchive writes as %XX.
-// One thread at a time.
+// TarWriter: a tar archive in the pax format, in one pass, of any size. What a Node says is kept in the
+// records that GNU tar and bsdtar read. Not kept: inode and ctime, which no tar restores; fractions of
+// seconds before 1970; and names of extended attributes beyond ASCII, which libarchive writes as %XX. One
+// thread at a time.
 #pragma once
+
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
+#include "lib/object/node.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include "lib/base/bytes.h"
-#include "lib/base/result.h"
-#include "lib/object/node.h"
 
 namespace kin::formats {
 
@@ -21,15 +22,18 @@ struct DataRange {
 
 class TarWriter {
  public:
-  // Takes the archive's bytes, in order. Its first error ends the archive, and is what the calls below then give.
+  // Takes the archive's bytes, in order. Its first error ends the archive, and is what the calls below then
+  // give.
   using Write = std::function<Result<void>(ByteView bytes)>;
 
   explicit TarWriter(Write write);
   ~TarWriter();  // without finish() the archive stays cut off
 
-  // `path` is relative. A file's content follows: node.size bytes by write(). tar has no sockets: unsupported.
+  // `path` is relative. A file's content follows: node.size bytes by write(). tar has no sockets:
+  // unsupported.
   Result<void> add(const Node& node, const std::string& path);
-  // As add(), but only the bytes in these ranges, ascending, take room; what is written for the others must be zeros.
+  // As add(), but only the bytes in these ranges, ascending, take room; what is written for the others must
+  // be zeros.
   Result<void> add_sparse(const Node& node, const std::string& path, const std::vector<DataRange>& data);
   // Another name for the file that was added as `earlier_path`; no content follows.
   Result<void> add_link(const Node& node, const std::string& path, const std::string& earlier_path);

@@ -1,20 +1,27 @@
 #include "store/backend.h"
 
+#include "lib/base/hash.h"
+#include "lib/base/text.h"
+#include "store/local_backend.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
-
-#include "store/local_backend.h"
 
 namespace kin::store {
 
 std::string_view name_of(FileKind kind) {
   switch (kind) {
-    case FileKind::config: return "config";
-    case FileKind::key: return "key";
-    case FileKind::pack: return "pack";
-    case FileKind::index: return "index segment";
-    case FileKind::snapshot: return "snapshot";
+    case FileKind::config:
+      return "config";
+    case FileKind::key:
+      return "key";
+    case FileKind::pack:
+      return "pack";
+    case FileKind::index:
+      return "index segment";
+    case FileKind::snapshot:
+      return "snapshot";
   }
   return "file";
 }
@@ -24,14 +31,24 @@ std::string FileName::text() const {
 }
 
 bool is_file_name(std::string_view name) {
-  return name.size() == 64 && std::all_of(name.begin(), name.end(),
-                                          [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  return name.size() == 64 && std::all_of(name.begin(), name.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
+
+Result<Bytes> get_named(Backend& backend, const FileName& name) {
+  KIN_TRY_ASSIGN(Bytes file, backend.get(name));
+  if (hex(hash(file)) != name.name)
+    return Error(ErrorCode::corrupt, name.text() + ": checksum mismatch: the file is damaged");
+  return file;
 }
 
 Result<std::unique_ptr<Backend>> open_backend(const std::string& location) {
   const std::size_t colon = location.find("://");
   if (colon != std::string::npos && location.find('/') > colon)
-    return Error(ErrorCode::unsupported, fmt::format("{} is not a local path, and kin has no other kind of repository yet", location));
+    return Error(
+        ErrorCode::unsupported,
+        fmt::format("{} is not a local path, and kin has no other kind of repository yet", location));
   return std::unique_ptr<Backend>(std::make_unique<LocalBackend>(location));
 }
 

@@ -1,22 +1,24 @@
-// Backend: named, immutable files; knows nothing of objects. Implementations: local directory, memory (tests), and in tests a faulty one.
+// Backend: named, immutable files; knows nothing of objects. Implementations: local directory, memory
+// (tests), and in tests a faulty one.
 //
-// A file is written whole by put() and is then visible to this Backend. It is durable, and visible to others, after the next sync() and
-// not before: a crash in between loses it whole, never in part. So: put packs, sync, put index, sync, put snapshot, sync.
-// Thread-safe.
+// A file is written whole by put() and is then visible to this Backend. It is durable, and visible to others,
+// after the next sync() and not before: a crash in between loses it whole, never in part. So: put packs,
+// sync, put index, sync, put snapshot, sync. Thread-safe.
 #pragma once
+
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
 
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "lib/base/bytes.h"
-#include "lib/base/result.h"
-
 namespace kin::store {
 
 enum class FileKind { config, key, pack, index, snapshot };
-inline constexpr FileKind kAllFileKinds[] = {FileKind::config, FileKind::key, FileKind::pack, FileKind::index, FileKind::snapshot};
+inline constexpr FileKind kAllFileKinds[] = {FileKind::config, FileKind::key, FileKind::pack, FileKind::index,
+                                             FileKind::snapshot};
 
 std::string_view name_of(FileKind kind);  // "pack"
 
@@ -41,7 +43,8 @@ class Backend {
 
   virtual std::string location() const = 0;  // for messages: the path or address
 
-  // What is there already is replaced. Names are hashes of contents, so that is the same bytes, or heals damaged ones.
+  // What is there already is replaced. Names are hashes of contents, so that is the same bytes, or heals
+  // damaged ones.
   virtual Result<void> put(const FileName& name, ByteView bytes) = 0;
   virtual Result<void> sync() = 0;
 
@@ -52,6 +55,9 @@ class Backend {
   virtual Result<std::vector<FileInfo>> list(FileKind kind) = 0;
   virtual Result<void> remove(const FileName& name) = 0;  // removing what is not there is no error
 };
+
+// The file, if its bytes hash to its name; corrupt if not.
+Result<Bytes> get_named(Backend& backend, const FileName& name);
 
 // A hash in hexadecimal, which every name but the config's is.
 bool is_file_name(std::string_view name);

@@ -1,12 +1,12 @@
 // The blocks decoded last, up to a number of bytes. Thread-safe.
 #pragma once
 
+#include "lib/base/mutex.h"
+#include "lib/engine/block_store.h"
+
 #include <list>
 #include <map>
 #include <memory>
-
-#include "lib/base/mutex.h"
-#include "lib/engine/block_store.h"
 
 namespace kin::store {
 

@@ -1,5 +1,9 @@
 #include "store/check.h"
 
+#include "lib/base/wire.h"
+#include "lib/object/content.h"
+#include "lib/object/tree.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -7,16 +11,13 @@
 #include <random>
 #include <set>
 
-#include "lib/base/wire.h"
-#include "lib/object/content.h"
-#include "lib/object/tree.h"
-
 namespace kin::store {
 namespace {
 
 constexpr int kMostDepth = 4000;
 
-// Which ids were seen. 16 of the 32 bytes tell them apart for certain enough, and a mistake only skips a check.
+// Which ids were seen. 16 of the 32 bytes tell them apart for certain enough, and a mistake only skips a
+// check.
 class SeenIds {
  public:
   bool add(const ObjectId& id) {
@@ -63,7 +64,7 @@ class Check {
   const CheckObserver& observer_;
   const std::stop_token stop_;
   CheckStats stats_;
-  std::vector<FileInfo> packs_;                                   // by name
+  std::vector<FileInfo> packs_;                                    // by name
   std::map<std::string, std::set<std::uint64_t>> indexed_blocks_;  // offsets, of the packs to be read
   SeenIds seen_trees_, seen_objects_;
 };
@@ -71,8 +72,10 @@ class Check {
 std::vector<FileInfo> Check::choose_packs() const {
   std::vector<FileInfo> chosen;
   switch (subset_.kind) {
-    case ReadSubset::Kind::none: break;
-    case ReadSubset::Kind::all: return packs_;
+    case ReadSubset::Kind::none:
+      break;
+    case ReadSubset::Kind::all:
+      return packs_;
     case ReadSubset::Kind::nth:
       // By name, so that n = 1..t together read every pack, also when packs come and go in between.
       for (const FileInfo& pack : packs_) {
@@ -87,7 +90,9 @@ std::vector<FileInfo> Check::choose_packs() const {
       for (const FileInfo& pack : packs_) total += pack.size;
       std::vector<FileInfo> shuffled = packs_;
       std::shuffle(shuffled.begin(), shuffled.end(), std::mt19937_64(std::random_device{}()));
-      const double wanted = subset_.kind == ReadSubset::Kind::bytes ? static_cast<double>(subset_.bytes) : static_cast<double>(total) * subset_.percent / 100;
+      const double wanted = subset_.kind == ReadSubset::Kind::bytes
+                                ? static_cast<double>(subset_.bytes)
+                                : static_cast<double>(total) * subset_.percent / 100;
       double bytes = 0;
       for (const FileInfo& pack : shuffled) {
         if (bytes >= wanted) break;
@@ -102,7 +107,8 @@ std::vector<FileInfo> Check::choose_packs() const {
 
 Result<void> Check::check_index() {
   KIN_TRY_ASSIGN(packs_, repository_.backend().list(FileKind::pack));
-  std::sort(packs_.begin(), packs_.end(), [](const FileInfo& a, const FileInfo& b) { return a.name < b.name; });
+  std::sort(packs_.begin(), packs_.end(),
+            [](const FileInfo& a, const FileInfo& b) { return a.name < b.name; });
   stats_.packs = packs_.size();
   std::map<std::string, std::uint64_t> sizes;
   for (const FileInfo& pack : packs_) sizes[pack.name] = pack.size;
@@ -125,7 +131,8 @@ Result<void> Check::check_index() {
         if (reported.insert(name).second) problem(FileName{FileKind::pack, name}.text() + " is missing");
       } else if (at->second != pack.size) {
         if (reported.insert(name).second)
-          problem(fmt::format("{} has {} bytes instead of {}", FileName{FileKind::pack, name}.text(), at->second, pack.size));
+          problem(fmt::format("{} has {} bytes instead of {}", FileName{FileKind::pack, name}.text(),
+                              at->second, pack.size));
       }
     }
     for (const IndexBlock& block : segment->blocks) {
@@ -146,7 +153,8 @@ Result<void> Check::check_content(const Node& node, const std::string& where) {
         KIN_TRY_ASSIGN(const std::optional<Location> location, repository_.find_location(extent.id));
         if (!location) problem(fmt::format("{}: object {} is missing", where, extent.id.short_hex()));
         if (location && location->size != extent.size)
-          problem(fmt::format("{}: object {} has {} bytes instead of {}", where, extent.id.short_hex(), location->size, extent.size));
+          problem(fmt::format("{}: object {} has {} bytes instead of {}", where, extent.id.short_hex(),
+                              location->size, extent.size));
         return {};
       },
       [&](const ObjectId& id) { return seen_objects_.add(id); });
@@ -202,19 +210,24 @@ void Check::check_pack(const FileInfo& pack) {
   std::set<std::uint64_t> missing = std::move(indexed_blocks_[pack.name]);
   const auto salt = read_pack_prefix(*file);
   if (!salt) return problem(name.text() + ": " + salt.error().message());
-  const auto scanned = scan_pack(repository_.sealer(), repository_.backend(), pack, [&](const BlockHeader&, BlockRange range) -> Result<void> {
-    missing.erase(range.offset);
-    const ByteView record = ByteView(*file).subspan(static_cast<std::size_t>(range.offset), range.size);
-    const auto content = repository_.decode_record(*salt, range.offset, record, nullptr);
-    if (!content) problem(fmt::format("{} at byte {}: {}", name.text(), range.offset, content.error().message()));
-    return {};
-  });
+  const auto scanned = scan_pack(
+      repository_.sealer(), repository_.backend(), pack,
+      [&](const BlockHeader&, BlockRange range) -> Result<void> {
+        missing.erase(range.offset);
+        const ByteView record = ByteView(*file).subspan(static_cast<std::size_t>(range.offset), range.size);
+        const auto content = repository_.decode_record(*salt, range.offset, record, nullptr);
+        if (!content)
+          problem(fmt::format("{} at byte {}: {}", name.text(), range.offset, content.error().message()));
+        return {};
+      });
   if (!scanned) problem(scanned.error().message());
-  if (!missing.empty()) problem(fmt::format("{}: {} of its blocks cannot be found in it", name.text(), missing.size()));
+  if (!missing.empty())
+    problem(fmt::format("{}: {} of its blocks cannot be found in it", name.text(), missing.size()));
 }
 
 Result<void> Check::check_packs() {
-  // The same choice as in check_index: those whose blocks were noted. Packs that no segment lists are read only when all are.
+  // The same choice as in check_index: those whose blocks were noted. Packs that no segment lists are read
+  // only when all are.
   std::vector<FileInfo> chosen;
   for (const FileInfo& pack : packs_)
     if (subset_.kind == ReadSubset::Kind::all || indexed_blocks_.contains(pack.name)) chosen.push_back(pack);
@@ -239,7 +252,8 @@ Result<CheckStats> Check::run() {
 Result<ReadSubset> parse_read_subset(const std::string& text) {
   ReadSubset subset;
   const auto bad = [&] {
-    return Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a subset such as 2/5, 5% or 2G", printable(text)));
+    return Error(ErrorCode::invalid_argument,
+                 fmt::format("'{}' is not a subset such as 2/5, 5% or 2G", printable(text)));
   };
   if (const std::size_t slash = text.find('/'); slash != std::string::npos) {
     const char* const end = text.data() + text.size();
@@ -251,7 +265,9 @@ Result<ReadSubset> parse_read_subset(const std::string& text) {
   }
   if (text.ends_with('%')) {
     const char* const end = text.data() + text.size() - 1;
-    if (std::from_chars(text.data(), end, subset.percent).ptr != end || !(subset.percent > 0 && subset.percent <= 100)) return bad();
+    if (std::from_chars(text.data(), end, subset.percent).ptr != end ||
+        !(subset.percent > 0 && subset.percent <= 100))
+      return bad();
     subset.kind = ReadSubset::Kind::percent;
     return subset;
   }
@@ -262,7 +278,8 @@ Result<ReadSubset> parse_read_subset(const std::string& text) {
   return subset;
 }
 
-Result<CheckStats> check(Repository& repository, const ReadSubset& subset, const CheckObserver& observer, std::stop_token stop) {
+Result<CheckStats> check(Repository& repository, const ReadSubset& subset, const CheckObserver& observer,
+                         std::stop_token stop) {
   return Check(repository, subset, observer, std::move(stop)).run();
 }
 

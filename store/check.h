@@ -1,15 +1,17 @@
 // Check: is everything there that a snapshot names, and does it say what it said?
 //
-// Structure: every index segment reads; every pack that it lists is there with the right size; every snapshot reads; every tree, list and content object that it reaches is indexed
-// (trees and lists are decoded on the way). Data, in addition, for the packs chosen: the file's hash is its name; every block opens, decodes and gives objects with the right ids;
-// every indexed block of the pack is really there. Bounded memory: ids seen are kept as 16 bytes each.
+// Structure: every index segment reads; every pack that it lists is there with the right size; every snapshot
+// reads; every tree, list and content object that it reaches is indexed (trees and lists are decoded on the
+// way). Data, in addition, for the packs chosen: the file's hash is its name; every block opens, decodes and
+// gives objects with the right ids; every indexed block of the pack is really there. Bounded memory: ids seen
+// are kept as 16 bytes each.
 #pragma once
+
+#include "store/repository.h"
 
 #include <functional>
 #include <stop_token>
 #include <string>
-
-#include "store/repository.h"
 
 namespace kin::store {
 
@@ -17,9 +19,9 @@ namespace kin::store {
 struct ReadSubset {
   enum class Kind { none, all, nth, percent, bytes };
   Kind kind = Kind::none;
-  std::uint64_t n = 0, of = 0;   // nth
-  double percent = 0;            // percent, chosen at random
-  std::uint64_t bytes = 0;       // bytes, chosen at random
+  std::uint64_t n = 0, of = 0;  // nth
+  double percent = 0;           // percent, chosen at random
+  std::uint64_t bytes = 0;      // bytes, chosen at random
 };
 // "2/5", "5%", "2G"
 Result<ReadSubset> parse_read_subset(const std::string& text);
@@ -35,6 +37,7 @@ struct CheckStats {
   std::uint64_t problems = 0;
 };
 
-Result<CheckStats> check(Repository& repository, const ReadSubset& subset, const CheckObserver& observer, std::stop_token stop);
+Result<CheckStats> check(Repository& repository, const ReadSubset& subset, const CheckObserver& observer,
+                         std::stop_token stop);
 
 }  // namespace kin::store

@@ -1,8 +1,8 @@
 #include "store/config.h"
 
-#include <fmt/core.h>
-
 #include "lib/base/wire.h"
+
+#include <fmt/core.h>
 
 namespace kin::store {
 namespace {
@@ -25,7 +25,9 @@ Bytes encode_open_part(const Config& config) {
 }
 
 // The rest of the file, after the open part.
-ByteView sealed_part(ByteView file, const Config& config) { return file.subspan(encode_open_part(config).size()); }
+ByteView sealed_part(ByteView file, const Config& config) {
+  return file.subspan(encode_open_part(config).size());
+}
 
 }  // namespace
 
@@ -35,7 +37,8 @@ Bytes encode_config(const Config& config, const Key& master_key) {
   parameters.signed_varint(config.created.seconds);
   parameters.varint(config.created.nanoseconds);
   const Nonce nonce = random_nonce();
-  const Bytes sealed = Sealer(config.encryption, sealing_key(master_key)).seal(nonce, out, parameters.bytes());
+  const Bytes sealed =
+      Sealer(config.encryption, sealing_key(master_key)).seal(nonce, out, parameters.bytes());
   append(out, nonce);
   append(out, sealed);
   return out;
@@ -43,19 +46,23 @@ Bytes encode_config(const Config& config, const Key& master_key) {
 
 Result<Config> decode_config(ByteView file) {
   WireReader in(file);
-  if (as_text(in.raw(kMagic.size())) != kMagic) return Error(ErrorCode::corrupt, "config is not one that kin wrote");
+  if (as_text(in.raw(kMagic.size())) != kMagic)
+    return Error(ErrorCode::corrupt, "config is not one that kin wrote");
   Config config;
   config.version = in.u32();
   const std::uint32_t read_features = in.u32();
   const std::uint32_t write_features = in.u32();
   config.writable = (write_features & ~kKnownWriteFeatures) == 0;
   if (config.version > kFormatVersion || (read_features & ~kKnownReadFeatures) != 0)
-    return Error(ErrorCode::unsupported,
-                 fmt::format("the repository has format {} or features that need a newer kin (this one knows format {})",
-                             config.version, kFormatVersion));
+    return Error(
+        ErrorCode::unsupported,
+        fmt::format(
+            "the repository has format {} or features that need a newer kin (this one knows format {})",
+            config.version, kFormatVersion));
   config.repository_id = in.array<32>();
   const std::uint8_t encryption = in.u8();
-  if (encryption > 1) return Error(ErrorCode::unsupported, "the repository is encrypted in a way that needs a newer kin");
+  if (encryption > 1)
+    return Error(ErrorCode::unsupported, "the repository is encrypted in a way that needs a newer kin");
   if (config.version == 0) in.fail();
   config.encryption = static_cast<Encryption>(encryption);
   if (config.encryption == Encryption::none) config.plain_master_key = in.array<32>();

@@ -1,10 +1,11 @@
-// The repository's config: format version, id, whether it is encrypted, and the parameters that must never change.
+// The repository's config: format version, id, whether it is encrypted, and the parameters that must never
+// change.
 #pragma once
-
-#include <optional>
 
 #include "lib/base/text.h"
 #include "store/crypto.h"
+
+#include <optional>
 
 namespace kin::store {
 

@@ -1,10 +1,10 @@
 #include "store/crypto.h"
 
+#include "lib/base/check.h"
+
 #include <sodium.h>
 
 #include <algorithm>
-
-#include "lib/base/check.h"
 
 namespace kin::store {
 namespace {
@@ -25,7 +25,8 @@ Tag checksum(const Key& key, const Nonce& nonce, ByteView bound, ByteView plain)
   crypto_generichash_update(&state, nonce.data(), nonce.size());
   const std::uint64_t bound_size = bound.size();
   std::array<std::uint8_t, 8> length;
-  for (std::size_t i = 0; i < length.size(); ++i) length[i] = static_cast<std::uint8_t>(bound_size >> (8 * i));
+  for (std::size_t i = 0; i < length.size(); ++i)
+    length[i] = static_cast<std::uint8_t>(bound_size >> (8 * i));
   crypto_generichash_update(&state, length.data(), length.size());
   crypto_generichash_update(&state, bound.data(), bound.size());
   crypto_generichash_update(&state, plain.data(), plain.size());
@@ -58,8 +59,8 @@ Bytes Sealer::seal(const Nonce& nonce, ByteView bound, ByteView plain) const {
     std::copy(tag.begin(), tag.end(), out.end() - kTagBytes);
     return out;
   }
-  crypto_aead_xchacha20poly1305_ietf_encrypt(out.data(), nullptr, plain.data(), plain.size(), bound.data(), bound.size(), nullptr,
-                                             nonce.data(), key_.data());
+  crypto_aead_xchacha20poly1305_ietf_encrypt(out.data(), nullptr, plain.data(), plain.size(), bound.data(),
+                                             bound.size(), nullptr, nonce.data(), key_.data());
   return out;
 }
 
@@ -72,8 +73,8 @@ Result<Bytes> Sealer::open(const Nonce& nonce, ByteView bound, ByteView sealed) 
     return Bytes(body.begin(), body.end());
   }
   Bytes out(body.size());
-  if (crypto_aead_xchacha20poly1305_ietf_decrypt(out.data(), nullptr, nullptr, sealed.data(), sealed.size(), bound.data(), bound.size(),
-                                                 nonce.data(), key_.data()) != 0)
+  if (crypto_aead_xchacha20poly1305_ietf_decrypt(out.data(), nullptr, nullptr, sealed.data(), sealed.size(),
+                                                 bound.data(), bound.size(), nonce.data(), key_.data()) != 0)
     return damaged();
   return out;
 }

@@ -1,16 +1,17 @@
 // Sealing: what makes stored bytes secret (with a password) and proof against change (always).
 //
-// An encrypted repository seals with XChaCha20-Poly1305. A plain one keeps the bytes readable and appends a keyed BLAKE2b-128 of the same length
-// as Poly1305's tag: the layout on disk is the same, and damage is found the same way. (It does not stop an attacker: the key lies beside the data.)
+// An encrypted repository seals with XChaCha20-Poly1305. A plain one keeps the bytes readable and appends a
+// keyed BLAKE2b-128 of the same length as Poly1305's tag: the layout on disk is the same, and damage is found
+// the same way. (It does not stop an attacker: the key lies beside the data.)
 #pragma once
-
-#include <array>
-#include <cstdint>
-#include <string>
 
 #include "lib/base/bytes.h"
 #include "lib/base/hash.h"
 #include "lib/base/result.h"
+
+#include <array>
+#include <cstdint>
+#include <string>
 
 namespace kin::store {
 

@@ -1,8 +1,8 @@
 #include "store/index_segment.h"
 
-#include <algorithm>
-
 #include "lib/base/wire.h"
+
+#include <algorithm>
 
 namespace kin::store {
 namespace {
@@ -16,12 +16,15 @@ enum IndexBlockFlag : std::uint8_t { has_base = 1 };
 void IndexSegment::add_block(std::uint32_t pack, const BlockHeader& header, BlockRange range) {
   const auto block = static_cast<std::uint32_t>(blocks.size());
   blocks.push_back({pack, range, header.content_size, header.codec, header.base});
-  for (const BlockObject& object : header.objects) objects.push_back({object.id, object.kind, block, object.size});
+  for (const BlockObject& object : header.objects)
+    objects.push_back({object.id, object.kind, block, object.size});
 }
 
 void IndexSegment::sort() {
-  std::stable_sort(objects.begin(), objects.end(), [](const IndexObject& a, const IndexObject& b) { return a.id < b.id; });
-  const auto end = std::unique(objects.begin(), objects.end(), [](const IndexObject& a, const IndexObject& b) { return a.id == b.id; });
+  std::stable_sort(objects.begin(), objects.end(),
+                   [](const IndexObject& a, const IndexObject& b) { return a.id < b.id; });
+  const auto end = std::unique(objects.begin(), objects.end(),
+                               [](const IndexObject& a, const IndexObject& b) { return a.id == b.id; });
   objects.erase(end, objects.end());
 }
 
@@ -55,7 +58,8 @@ Bytes encode_index_segment(const IndexSegment& segment) {
 
 Result<IndexSegment> decode_index_segment(ByteView bytes) {
   WireReader in(bytes);
-  if (!bytes.empty() && bytes[0] > kIndexVersion) return Error(ErrorCode::unsupported, "the index segment was made by a newer kin");
+  if (!bytes.empty() && bytes[0] > kIndexVersion)
+    return Error(ErrorCode::unsupported, "the index segment was made by a newer kin");
   if (in.u8() != kIndexVersion) in.fail();
   IndexSegment segment;
   segment.packs.resize(in.count(33));

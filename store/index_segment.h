@@ -1,12 +1,13 @@
-// Index segment: an immutable, sorted list of what some packs hold. Segments may be merged in any order, and twice: they only say what is so.
+// Index segment: an immutable, sorted list of what some packs hold. Segments may be merged in any order, and
+// twice: they only say what is so.
 #pragma once
-
-#include <optional>
-#include <vector>
 
 #include "lib/delta/block.h"
 #include "lib/object/object_id.h"
 #include "store/pack.h"
+
+#include <optional>
+#include <vector>
 
 namespace kin::store {
 
@@ -38,6 +39,9 @@ struct IndexSegment {
   // The pack's blocks and objects are added; objects that are listed already stay where they were.
   void add_block(std::uint32_t pack, const BlockHeader& header, BlockRange range);
   void sort();
+  // Time to write it. Packs without a segment are found again by Repository::begin_writing(), so this is
+  // generous.
+  bool fills_a_segment() const { return objects.size() >= 65536 || packs.size() >= 256; }
 };
 
 Bytes encode_index_segment(const IndexSegment& segment);  // must be sorted

@@ -1,12 +1,12 @@
 #include "store/key_file.h"
 
+#include "lib/base/wire.h"
+
 #include <fmt/core.h>
-#include <pwd.h>
-#include <unistd.h>
 
 #include <array>
-
-#include "lib/base/wire.h"
+#include <pwd.h>
+#include <unistd.h>
 
 namespace kin::store {
 namespace {
@@ -43,7 +43,8 @@ Result<Parsed> parse(ByteView file) {
 
 }  // namespace
 
-Result<Bytes> encode_key_file(const Key& master_key, std::string_view password, const KeyInfo& info, const PasswordCost& cost) {
+Result<Bytes> encode_key_file(const Key& master_key, std::string_view password, const KeyInfo& info,
+                              const PasswordCost& cost) {
   WireWriter out;
   out.raw(as_bytes(kMagic));
   out.u8(kArgon2id);
@@ -70,7 +71,8 @@ Result<KeyInfo> read_key_info(ByteView file) {
 Result<Key> open_key_file(ByteView file, std::string_view password) {
   KIN_TRY_ASSIGN(const Parsed parsed, parse(file));
   KIN_TRY_ASSIGN(const Key wrapping_key, key_from_password(password, parsed.salt, parsed.cost));
-  const auto master = Sealer(Encryption::xchacha20_poly1305, wrapping_key).open(parsed.nonce, file.first(parsed.bound_size), parsed.sealed);
+  const auto master = Sealer(Encryption::xchacha20_poly1305, wrapping_key)
+                          .open(parsed.nonce, file.first(parsed.bound_size), parsed.sealed);
   if (!master) return Error(ErrorCode::wrong_password, "wrong password");
   WireReader in(*master);
   return in.array<32>();
@@ -91,7 +93,9 @@ Result<std::vector<KeyInfo>> list_keys(Backend& backend) {
 
 Result<OpenedKey> open_any_key(Backend& backend, std::string_view password) {
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend.list(FileKind::key));
-  if (files.empty()) return Error(ErrorCode::corrupt, "the repository is encrypted, but its keys are gone: the folder 'keys' is empty");
+  if (files.empty())
+    return Error(ErrorCode::corrupt,
+                 "the repository is encrypted, but its keys are gone: the folder 'keys' is empty");
   // A damaged key must not keep the others from opening; it is reported only if none does.
   std::optional<Error> damage;
   for (const FileInfo& file : files) {
@@ -99,14 +103,17 @@ Result<OpenedKey> open_any_key(Backend& backend, std::string_view password) {
     auto bytes = backend.get(name);
     auto master = bytes ? open_key_file(*bytes, password) : Result<Key>(std::move(bytes).error());
     if (master) return OpenedKey{*master, file.name};
-    if (master.error().code() != ErrorCode::wrong_password) damage = std::move(master).error().context(name.text());
+    if (master.error().code() != ErrorCode::wrong_password)
+      damage = std::move(master).error().context(name.text());
   }
   if (damage && files.size() == 1) return *std::move(damage);
   if (damage) return Error(ErrorCode::wrong_password, "wrong password (and " + damage->message() + ")");
-  return Error(ErrorCode::wrong_password, files.size() == 1 ? "wrong password" : "wrong password: none of the keys opens with it");
+  return Error(ErrorCode::wrong_password,
+               files.size() == 1 ? "wrong password" : "wrong password: none of the keys opens with it");
 }
 
-Result<std::string> add_key(Backend& backend, const Key& master_key, std::string_view password, const PasswordCost& cost) {
+Result<std::string> add_key(Backend& backend, const Key& master_key, std::string_view password,
+                            const PasswordCost& cost) {
   KeyInfo info;
   info.created = now();
   std::array<char, 256> host{};

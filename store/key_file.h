@@ -1,11 +1,12 @@
-// A key file: the master key, wrapped with a key made from one password. A repository may have several; any of them opens it.
+// A key file: the master key, wrapped with a key made from one password. A repository may have several; any
+// of them opens it.
 #pragma once
-
-#include <string>
 
 #include "lib/base/text.h"
 #include "store/backend.h"
 #include "store/crypto.h"
+
+#include <string>
 
 namespace kin::store {
 
@@ -15,7 +16,8 @@ struct KeyInfo {
   Timestamp created;
 };
 
-Result<Bytes> encode_key_file(const Key& master_key, std::string_view password, const KeyInfo& info, const PasswordCost& cost);
+Result<Bytes> encode_key_file(const Key& master_key, std::string_view password, const KeyInfo& info,
+                              const PasswordCost& cost);
 
 // What it says in the open.
 Result<KeyInfo> read_key_info(ByteView file);
@@ -32,6 +34,7 @@ struct OpenedKey {
 Result<OpenedKey> open_any_key(Backend& backend, std::string_view password);
 
 // Durable on return.
-Result<std::string> add_key(Backend& backend, const Key& master_key, std::string_view password, const PasswordCost& cost);
+Result<std::string> add_key(Backend& backend, const Key& master_key, std::string_view password,
+                            const PasswordCost& cost);
 
 }  // namespace kin::store

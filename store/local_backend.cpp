@@ -1,16 +1,16 @@
 #include "store/local_backend.h"
 
+#include "lib/base/text.h"
+
+#include <fmt/core.h>
+
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/core.h>
+#include <filesystem>
+#include <set>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <filesystem>
-#include <set>
-
-#include "lib/base/text.h"
 
 namespace kin::store {
 namespace {
@@ -21,11 +21,16 @@ constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 30;
 
 std::string_view folder_of(FileKind kind) {
   switch (kind) {
-    case FileKind::config: return "";
-    case FileKind::key: return "keys";
-    case FileKind::pack: return "packs";
-    case FileKind::index: return "index";
-    case FileKind::snapshot: return "snapshots";
+    case FileKind::config:
+      return "";
+    case FileKind::key:
+      return "keys";
+    case FileKind::pack:
+      return "packs";
+    case FileKind::index:
+      return "index";
+    case FileKind::snapshot:
+      return "snapshots";
   }
   return "";
 }
@@ -36,7 +41,8 @@ Result<void> sync_directory(const std::string& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd && errno == ENOENT) return {};  // nothing was ever written there
   if (!fd) return errno_error("cannot open", path);
-  // Some network file systems cannot flush a directory and say so with EINVAL; there is nothing more that we could do.
+  // Some network file systems cannot flush a directory and say so with EINVAL; there is nothing more that we
+  // could do.
   if (::fsync(fd.get()) != 0 && errno != EINVAL) return errno_error("cannot flush", path);
   return {};
 }
@@ -50,7 +56,9 @@ Result<void> list_folder(const std::string& path, std::vector<FileInfo>& out) {
   const std::unique_ptr<DIR, int (*)(DIR*)> closer(directory, ::closedir);
   while (const dirent* entry = ::readdir(directory)) {
     struct stat info {};
-    if (!is_file_name(entry->d_name) || ::fstatat(::dirfd(directory), entry->d_name, &info, 0) != 0 || !S_ISREG(info.st_mode)) continue;
+    if (!is_file_name(entry->d_name) || ::fstatat(::dirfd(directory), entry->d_name, &info, 0) != 0 ||
+        !S_ISREG(info.st_mode))
+      continue;
     out.push_back({entry->d_name, static_cast<std::uint64_t>(info.st_size)});
   }
   return {};
@@ -68,13 +76,15 @@ LocalBackend::~LocalBackend() {
 
 std::string LocalBackend::path_of(const FileName& name) const {
   if (name.kind == FileKind::config) return directory_ + "/config";
-  if (name.kind == FileKind::pack) return fmt::format("{}/packs/{}/{}", directory_, name.name.substr(0, 2), name.name);
+  if (name.kind == FileKind::pack)
+    return fmt::format("{}/packs/{}/{}", directory_, name.name.substr(0, 2), name.name);
   return fmt::format("{}/{}/{}", directory_, folder_of(name.kind), name.name);
 }
 
 Result<void> LocalBackend::prepare_to_write() {
   if (prepared_) return {};
-  for (const FileKind kind : kAllFileKinds) KIN_TRY(make_directories(fmt::format("{}/{}", directory_, folder_of(kind)), 0700));
+  for (const FileKind kind : kAllFileKinds)
+    KIN_TRY(make_directories(fmt::format("{}/{}", directory_, folder_of(kind)), 0700));
   KIN_TRY(make_directories(directory_ + "/tmp", 0700));
   sweep_temporary_files();
   KIN_TRY(make_own_temporary());
@@ -86,12 +96,16 @@ Result<void> LocalBackend::prepare_to_write() {
 Result<void> LocalBackend::make_own_temporary() {
   for (;;) {
     std::string path = directory_ + "/tmp/XXXXXX";
-    if (::mkdtemp(path.data()) == nullptr) return errno_error("cannot make a directory in", directory_ + "/tmp");
-    // The lock is held until the process ends, however it ends: this is how a sweeper knows that the folder is in use.
+    if (::mkdtemp(path.data()) == nullptr)
+      return errno_error("cannot make a directory in", directory_ + "/tmp");
+    // The lock is held until the process ends, however it ends: this is how a sweeper knows that the folder
+    // is in use.
     Fd lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     struct stat info {};
-    const bool locked = lock && ::flock(lock.get(), LOCK_EX) == 0 && ::fstat(lock.get(), &info) == 0 && info.st_nlink > 0;
-    if (!locked && ::access(path.c_str(), F_OK) != 0) continue;  // a sweeper came in between; it will not come again so soon
+    const bool locked =
+        lock && ::flock(lock.get(), LOCK_EX) == 0 && ::fstat(lock.get(), &info) == 0 && info.st_nlink > 0;
+    if (!locked && ::access(path.c_str(), F_OK) != 0)
+      continue;  // a sweeper came in between; it will not come again so soon
     own_temporary_ = std::move(path);
     own_lock_ = std::move(lock);
     return {};
@@ -102,7 +116,8 @@ void LocalBackend::sweep_temporary_files() {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(directory_ + "/tmp", ignored)) {
     const Fd folder(::open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (folder && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(entry.path(), ignored);
+    if (folder && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0)
+      std::filesystem::remove_all(entry.path(), ignored);
   }
 }
 
@@ -134,7 +149,8 @@ Result<void> LocalBackend::put(const FileName& name, ByteView bytes) {
   KIN_TRY(prepare_to_write());
   Result<Pending> pending = write_temporary(bytes);
   const bool full = !pending && pending.error().code() == ErrorCode::no_space;
-  if (full && is_small_and_vital(name.kind) && ::unlink((directory_ + "/reserve").c_str()) == 0) pending = write_temporary(bytes);
+  if (full && is_small_and_vital(name.kind) && ::unlink((directory_ + "/reserve").c_str()) == 0)
+    pending = write_temporary(bytes);
   if (!pending) return std::move(pending).error().context(name.text());
   Pending& entry = pending_[name];
   if (!entry.temporary_path.empty()) ::unlink(entry.temporary_path.c_str());
@@ -147,16 +163,19 @@ Result<void> LocalBackend::sync() {
   std::set<std::string> folders;
   for (auto& [name, pending] : pending_) {
     if (!pending.fd) continue;  // flushed by a sync that failed later
-    if (::fsync(pending.fd.get()) != 0) return errno_error("cannot flush", pending.temporary_path).context(name.text());
+    if (::fsync(pending.fd.get()) != 0)
+      return errno_error("cannot flush", pending.temporary_path).context(name.text());
     KIN_TRY(pending.fd.close(pending.temporary_path));
   }
   while (!pending_.empty()) {
     const auto& [name, pending] = *pending_.begin();
     const std::string path = path_of(name);
     const std::string folder = path.substr(0, path.rfind('/'));
-    if (folders.insert(folder).second && ::mkdir(folder.c_str(), 0700) == 0) folders.insert(folder.substr(0, folder.rfind('/')));
+    if (folders.insert(folder).second && ::mkdir(folder.c_str(), 0700) == 0)
+      folders.insert(folder.substr(0, folder.rfind('/')));
     // A file of this name that another process wrote meanwhile has the same content.
-    if (::rename(pending.temporary_path.c_str(), path.c_str()) != 0) return errno_error("cannot create", path);
+    if (::rename(pending.temporary_path.c_str(), path.c_str()) != 0)
+      return errno_error("cannot create", path);
     pending_.erase(pending_.begin());
   }
   for (const std::string& folder : folders) KIN_TRY(sync_directory(folder));
@@ -186,7 +205,8 @@ Result<Bytes> LocalBackend::get(const FileName& name) {
 
 Result<Bytes> LocalBackend::get_range(const FileName& name, std::uint64_t offset, std::size_t size) {
   KIN_TRY_ASSIGN(const Fd fd, open_file(name));
-  const Error cut_short(ErrorCode::corrupt, fmt::format("{} is cut short: it ends before {} bytes at {}", name.text(), size, offset));
+  const Error cut_short(ErrorCode::corrupt, fmt::format("{} is cut short: it ends before {} bytes at {}",
+                                                        name.text(), size, offset));
   if (offset > kMostFileBytes || size > kMostFileBytes) return cut_short;
   Bytes out(size);
   KIN_TRY_ASSIGN(const std::size_t n, read_up_to_at(fd.get(), out, offset, name.text()));
@@ -201,7 +221,8 @@ Result<std::vector<FileInfo>> LocalBackend::list(FileKind kind) {
     KIN_TRY(list_folder(folder, out));
     return out;
   }
-  for (int prefix = 0; prefix < 256; ++prefix) KIN_TRY(list_folder(fmt::format("{}/{:02x}", folder, prefix), out));
+  for (int prefix = 0; prefix < 256; ++prefix)
+    KIN_TRY(list_folder(fmt::format("{}/{:02x}", folder, prefix), out));
   return out;
 }
 

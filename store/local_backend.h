@@ -1,21 +1,23 @@
 // LocalBackend: a repository in a directory.
 //
-//     config   keys/<name>   packs/<first two digits>/<name>   index/<name>   snapshots/<name>   tmp/   reserve
+//     config   keys/<name>   packs/<first two digits>/<name>   index/<name>   snapshots/<name>   tmp/ reserve
 //
-// put() writes to tmp/; sync() flushes those files, renames them into place and flushes the directories. So a file under its final name is always
-// whole, and a crash leaves at most rubbish in tmp/, which a later writer sweeps once its owner is gone.
+// put() writes to tmp/; sync() flushes those files, renames them into place and flushes the directories. So a
+// file under its final name is always whole, and a crash leaves at most rubbish in tmp/, which a later writer
+// sweeps once its owner is gone.
 //
-// `reserve` is a few MiB of nothing. When the disk is full, it is given up so that index segments and snapshots can still be written: what a backup
-// has stored so far is kept, and deleting (which has to write a little first) stays possible. It is made again when there is room.
+// `reserve` is a few MiB of nothing. When the disk is full, it is given up so that index segments and
+// snapshots can still be written: what a backup has stored so far is kept, and deleting (which has to write a
+// little first) stays possible. It is made again when there is room.
 #pragma once
-
-#include <map>
-#include <string>
-#include <vector>
 
 #include "lib/base/file.h"
 #include "lib/base/mutex.h"
 #include "store/backend.h"
+
+#include <map>
+#include <string>
+#include <vector>
 
 namespace kin::store {
 
@@ -50,7 +52,8 @@ class LocalBackend : public Backend {
   const std::string directory_;
   Mutex mutex_;
   bool prepared_ KIN_GUARDED_BY(mutex_) = false;
-  std::string own_temporary_ KIN_GUARDED_BY(mutex_);  // tmp/<something>: this process's folder, locked while it lives
+  std::string own_temporary_
+      KIN_GUARDED_BY(mutex_);  // tmp/<something>: this process's folder, locked while it lives
   Fd own_lock_ KIN_GUARDED_BY(mutex_);
   std::uint64_t next_temporary_ KIN_GUARDED_BY(mutex_) = 0;
   std::map<FileName, Pending> pending_ KIN_GUARDED_BY(mutex_);

@@ -1,10 +1,10 @@
 // A Backend in memory: for tests, and the twin that shows what the others must do.
+#include "lib/base/mutex.h"
+#include "store/backend.h"
+
 #include <fmt/core.h>
 
 #include <map>
-
-#include "lib/base/mutex.h"
-#include "store/backend.h"
 
 namespace kin::store {
 namespace {
@@ -34,7 +34,8 @@ class MemoryBackend : public Backend {
     if (file == files_.end()) return Error(ErrorCode::not_found, name.text() + " is missing");
     const Bytes& bytes = file->second;
     if (offset > bytes.size() || size > bytes.size() - offset)
-      return Error(ErrorCode::corrupt, fmt::format("{} is cut short: it ends before byte {}", name.text(), offset + size));
+      return Error(ErrorCode::corrupt,
+                   fmt::format("{} is cut short: it ends before byte {}", name.text(), offset + size));
     const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(offset);
     return Bytes(begin, begin + static_cast<std::ptrdiff_t>(size));
   }

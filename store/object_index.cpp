@@ -1,23 +1,23 @@
 #include "store/object_index.h"
 
-#include <fcntl.h>
+#include "lib/base/file.h"
+#include "lib/base/mutex.h"
+#include "lib/base/wire.h"
+
 #include <fmt/core.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/table.h>
-#include <sys/file.h>
-#include <unistd.h>
 
 #include <atomic>
+#include <fcntl.h>
 #include <filesystem>
 #include <shared_mutex>
+#include <sys/file.h>
+#include <unistd.h>
 #include <unordered_map>
-
-#include "lib/base/file.h"
-#include "lib/base/mutex.h"
-#include "lib/base/wire.h"
 
 namespace kin::store {
 namespace {
@@ -38,7 +38,8 @@ rocksdb::Slice slice(ByteView bytes) { return {reinterpret_cast<const char*>(byt
 ByteView view(const rocksdb::Slice& bytes) { return as_bytes({bytes.data(), bytes.size()}); }
 
 Error cache_error(const rocksdb::Status& status) {
-  return Error(status.IsCorruption() ? ErrorCode::corrupt : ErrorCode::io, "local cache: " + status.ToString());
+  return Error(status.IsCorruption() ? ErrorCode::corrupt : ErrorCode::io,
+               "local cache: " + status.ToString());
 }
 
 rocksdb::Options options() {
@@ -152,7 +153,8 @@ Result<std::unique_ptr<ObjectIndex>> ObjectIndex::open(const std::string& direct
   const std::string lock_path = state->directory + "/lock";
   state->lock = Fd(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!state->lock) return errno_error("cannot open", lock_path);
-  if (::flock(state->lock.get(), LOCK_EX | LOCK_NB) != 0) return Error(ErrorCode::busy, "another kin uses the local cache");
+  if (::flock(state->lock.get(), LOCK_EX | LOCK_NB) != 0)
+    return Error(ErrorCode::busy, "another kin uses the local cache");
   if (!state->open_database()) KIN_TRY(state->start_over());
   return std::unique_ptr<ObjectIndex>(new ObjectIndex(std::move(state)));
 }
@@ -170,7 +172,8 @@ Result<std::unique_ptr<ObjectIndex>> ObjectIndex::open_temporary(const std::stri
 Result<std::optional<Location>> ObjectIndex::locate(const ObjectId& id) {
   const std::shared_lock in_use(state_->in_use);
   rocksdb::PinnableSlice value;
-  const rocksdb::Status status = state_->db->Get(rocksdb::ReadOptions(), state_->families[objects], slice(id.bytes), &value);
+  const rocksdb::Status status =
+      state_->db->Get(rocksdb::ReadOptions(), state_->families[objects], slice(id.bytes), &value);
   if (status.IsNotFound()) return std::optional<Location>();
   if (!status.ok()) return cache_error(status);
   WireReader in(view(value));
@@ -198,13 +201,15 @@ Result<void> ObjectIndex::add(const std::string& segment_name, const IndexSegmen
     for (const IndexPack& pack : segment.packs) {
       const auto [entry, added] = state_->pack_numbers.emplace(pack.id, state_->packs.size());
       if (added) {
-        batch.Put(state_->families[meta], fmt::format("{}{:010}", kPackPrefix, state_->packs.size()), slice(pack.id.bytes));
+        batch.Put(state_->families[meta], fmt::format("{}{:010}", kPackPrefix, state_->packs.size()),
+                  slice(pack.id.bytes));
         state_->packs.push_back(pack.id);
       }
       numbers.push_back(entry->second);
     }
   }
-  if (const auto status = state_->db->Write(rocksdb::WriteOptions(), &batch); !status.ok()) return cache_error(status);
+  if (const auto status = state_->db->Write(rocksdb::WriteOptions(), &batch); !status.ok())
+    return cache_error(status);
 
   if (!segment.objects.empty()) {
     // A sorted file handed over whole costs a tenth of as many single writes.
@@ -227,8 +232,8 @@ Result<void> ObjectIndex::add(const std::string& segment_name, const IndexSegmen
     if (!status.ok()) return cache_error(status);
   }
 
-  const auto status =
-      state_->db->Put(rocksdb::WriteOptions(), state_->families[meta], fmt::format("{}{}", kSegmentPrefix, segment_name), "");
+  const auto status = state_->db->Put(rocksdb::WriteOptions(), state_->families[meta],
+                                      fmt::format("{}{}", kSegmentPrefix, segment_name), "");
   if (!status.ok()) return cache_error(status);
   MutexLock lock(state_->mutex);
   state_->segments.insert(segment_name);

@@ -1,19 +1,20 @@
-// ObjectIndex: object -> where it is stored; a local RocksDB that caches the repository's index segments. Losing it costs time, never data.
+// ObjectIndex: object -> where it is stored; a local RocksDB that caches the repository's index segments.
+// Losing it costs time, never data.
 //
-// One process at a time has the cache of a repository; another that comes meanwhile, and one that was told --no-cache, works with a temporary one that is
-// removed at the end. It also keeps the resume log: what an unfinished backup has done already.
-// Thread-safe.
+// One process at a time has the cache of a repository; another that comes meanwhile, and one that was told
+// --no-cache, works with a temporary one that is removed at the end. It also keeps the resume log: what an
+// unfinished backup has done already. Thread-safe.
 #pragma once
-
-#include <memory>
-#include <optional>
-#include <set>
-#include <string>
 
 #include "lib/base/result.h"
 #include "lib/engine/resume_log.h"
 #include "lib/object/object_store.h"
 #include "store/index_segment.h"
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
 
 namespace kin::store {
 
@@ -27,7 +28,8 @@ struct Location {
 
 class ObjectIndex : public ResumeLog {
  public:
-  // busy if another process has it; a damaged or foreign cache is emptied, not reported. `directory` is made if need be.
+  // busy if another process has it; a damaged or foreign cache is emptied, not reported. `directory` is made
+  // if need be.
   static Result<std::unique_ptr<ObjectIndex>> open(const std::string& directory);
   // In a new directory under `parent` that disappears with the index.
   static Result<std::unique_ptr<ObjectIndex>> open_temporary(const std::string& parent);

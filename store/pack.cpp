@@ -1,17 +1,18 @@
 #include "store/pack.h"
 
+#include "lib/base/wire.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
-
-#include "lib/base/wire.h"
 
 namespace kin::store {
 namespace {
 
 constexpr std::string_view kMagic = "KINPACK1";
 constexpr std::size_t kSizesBytes = 8;
-// Payloads are never larger than the content they encode; headers have 163 bytes per object with a full sketch.
+// Payloads are never larger than the content they encode; headers have 163 bytes per object with a full
+// sketch.
 constexpr std::size_t kMostHeaderBytes = 256 << 20;
 constexpr std::size_t kMostPayloadBytes = kMostBlockBytes + kTagBytes;
 
@@ -30,13 +31,14 @@ struct Sizes {
 Result<Sizes> read_sizes(ByteView bytes) {
   WireReader in(bytes);
   const Sizes sizes{in.u32(), in.u32()};
-  if (in.failed() || sizes.header < kTagBytes || sizes.header > kMostHeaderBytes || sizes.payload < kTagBytes ||
-      sizes.payload > kMostPayloadBytes)
+  if (in.failed() || sizes.header < kTagBytes || sizes.header > kMostHeaderBytes ||
+      sizes.payload < kTagBytes || sizes.payload > kMostPayloadBytes)
     return Error(ErrorCode::corrupt, "the block's sizes are damaged");
   return sizes;
 }
 
-Result<BlockHeader> open_header(const Sealer& sealer, const Salt& salt, std::uint64_t offset, ByteView sizes, ByteView sealed) {
+Result<BlockHeader> open_header(const Sealer& sealer, const Salt& salt, std::uint64_t offset, ByteView sizes,
+                                ByteView sealed) {
   KIN_TRY_ASSIGN(const Bytes header, sealer.open(nonce_at(salt, offset), sizes, sealed));
   return decode_block_header(header);
 }
@@ -44,7 +46,8 @@ Result<BlockHeader> open_header(const Sealer& sealer, const Salt& salt, std::uin
 }  // namespace
 
 // Without encryption a nonce protects nothing, and the same blocks had better give the same pack.
-PackBuilder::PackBuilder(const Sealer& sealer) : sealer_(sealer), salt_(sealer.encrypts() ? random_salt() : Salt{}) {
+PackBuilder::PackBuilder(const Sealer& sealer)
+    : sealer_(sealer), salt_(sealer.encrypts() ? random_salt() : Salt{}) {
   append(bytes_, as_bytes(kMagic));
   append(bytes_, salt_);
 }
@@ -65,15 +68,18 @@ BlockRange PackBuilder::add(const EncodedBlock& block) {
 
 Result<Salt> read_pack_prefix(ByteView bytes) {
   WireReader in(bytes);
-  if (as_text(in.raw(kMagic.size())) != kMagic) return Error(ErrorCode::corrupt, "not a pack that kin wrote, or its start is damaged");
+  if (as_text(in.raw(kMagic.size())) != kMagic)
+    return Error(ErrorCode::corrupt, "not a pack that kin wrote, or its start is damaged");
   const Salt salt = in.array<16>();
   if (in.failed()) return Error(ErrorCode::corrupt, "the pack is cut short");
   return salt;
 }
 
-Result<OpenedBlock> open_block(const Sealer& sealer, const Salt& salt, std::uint64_t offset, ByteView record) {
+Result<OpenedBlock> open_block(const Sealer& sealer, const Salt& salt, std::uint64_t offset,
+                               ByteView record) {
   KIN_TRY_ASSIGN(const Sizes sizes, read_sizes(record));
-  if (sizes.total() != record.size()) return Error(ErrorCode::corrupt, "the block's sizes are not those in the index");
+  if (sizes.total() != record.size())
+    return Error(ErrorCode::corrupt, "the block's sizes are not those in the index");
   const ByteView sealed_header = record.subspan(kSizesBytes, sizes.header);
   OpenedBlock out;
   KIN_TRY_ASSIGN(out.header, open_header(sealer, salt, offset, record.first(kSizesBytes), sealed_header));
@@ -82,7 +88,8 @@ Result<OpenedBlock> open_block(const Sealer& sealer, const Salt& salt, std::uint
   return out;
 }
 
-Result<void> scan_pack(const Sealer& sealer, Backend& backend, const FileInfo& pack, const VisitBlock& visit) {
+Result<void> scan_pack(const Sealer& sealer, Backend& backend, const FileInfo& pack,
+                       const VisitBlock& visit) {
   const FileName name{FileKind::pack, pack.name};
   const auto at = [&](std::uint64_t offset) { return fmt::format("{} at byte {}", name.text(), offset); };
   if (pack.size < PackBuilder::kPrefixBytes) return Error(ErrorCode::corrupt, name.text() + " is cut short");

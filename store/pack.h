@@ -1,18 +1,19 @@
-// Pack: one file of many blocks, each with its own sealed header, so that a pack describes itself: the index can be rebuilt from packs alone, and damage to one
-// block leaves the others readable.
+// Pack: one file of many blocks, each with its own sealed header, so that a pack describes itself: the index
+// can be rebuilt from packs alone, and damage to one block leaves the others readable.
 //
 //     "KINPACK1"  salt(16)  then per block:
 //     header size (u32)  payload size (u32)  sealed header  sealed payload
 //
-// Nonces are the pack's salt and the block's offset, so none is stored per block. The sizes are bound to the header's seal, and the header's tag to the payload's.
+// Nonces are the pack's salt and the block's offset, so none is stored per block. The sizes are bound to the
+// header's seal, and the header's tag to the payload's.
 #pragma once
-
-#include <functional>
-#include <vector>
 
 #include "lib/delta/block.h"
 #include "store/backend.h"
 #include "store/crypto.h"
+
+#include <functional>
+#include <vector>
 
 namespace kin::store {
 
@@ -52,7 +53,8 @@ Result<Salt> read_pack_prefix(ByteView bytes);
 // `record` is the BlockRange's bytes.
 Result<OpenedBlock> open_block(const Sealer& sealer, const Salt& salt, std::uint64_t offset, ByteView record);
 
-// Reads the headers of all blocks of a pack, in order, without their payloads. Stops with an error at the first damage; what was visited before it is sound.
+// Reads the headers of all blocks of a pack, in order, without their payloads. Stops with an error at the
+// first damage; what was visited before it is sound.
 using VisitBlock = std::function<Result<void>(const BlockHeader& header, BlockRange range)>;
 Result<void> scan_pack(const Sealer& sealer, Backend& backend, const FileInfo& pack, const VisitBlock& visit);
 

@@ -8,42 +8,36 @@
 namespace kin::store {
 namespace {
 
-constexpr std::string_view kIndexMagic = "KININDX1";
 constexpr std::string_view kSnapshotMagic = "KINSNAP1";
 
-// How much of a killed backup may have to be read again: packs not yet synced ...
+// How much of a killed backup may have to be read again: packs not yet synced.
 constexpr std::size_t kPacksPerSync = 4;
 constexpr std::int64_t kSecondsPerSync = 10;
-// ... and how much one index segment describes. Packs without a segment are found again by begin_writing(), so this can be generous.
-constexpr std::size_t kObjectsPerSegment = 65536;
-constexpr std::size_t kPacksPerSegment = 256;
 
 // Longer than any chain that kin writes; ends a cycle in forged headers.
 constexpr int kMostChain = 64;
 
-std::size_t slot_for(const EncodedBlock& block) { return is_metadata(block.header.objects.front().kind) ? 1 : 0; }
+std::size_t slot_for(const EncodedBlock& block) {
+  return is_metadata(block.header.objects.front().kind) ? 1 : 0;
+}
 
 std::string pack_text(const ObjectId& pack) { return FileName{FileKind::pack, pack.hex()}.text(); }
 
-// A name is the hash of the file: bytes that came under the wrong one are not what was asked for.
-Result<Bytes> get_named(Backend& backend, const FileName& name) {
-  KIN_TRY_ASSIGN(Bytes file, backend.get(name));
-  if (hex(hash(file)) != name.name) return Error(ErrorCode::corrupt, name.text() + ": checksum mismatch: the file is damaged");
-  return file;
-}
-
 }  // namespace
 
-Result<void> Repository::create(Backend& backend, const std::optional<std::string>& password, const PasswordCost& cost) {
+Result<void> Repository::create(Backend& backend, const std::optional<std::string>& password,
+                                const PasswordCost& cost) {
   const auto config_there = backend.get(config_name());
-  if (config_there) return Error(ErrorCode::invalid_argument, printable(backend.location()) + " is a repository already");
+  if (config_there)
+    return Error(ErrorCode::invalid_argument, printable(backend.location()) + " is a repository already");
   // A config that cannot be read just now is not one that is not there.
   if (config_there.error().code() != ErrorCode::not_found) return config_there.error();
   for (const FileKind kind : kAllFileKinds) {
     KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend.list(kind));
     if (!files.empty())
       return Error(ErrorCode::invalid_argument,
-                   fmt::format("{} holds a damaged repository: there are {}s but no config", backend.location(), name_of(kind)));
+                   fmt::format("{} holds a damaged repository: there are {}s but no config",
+                               backend.location(), name_of(kind)));
   }
   const Key master_key = random_key();
   Config config;
@@ -59,15 +53,18 @@ Result<void> Repository::create(Backend& backend, const std::optional<std::strin
   return backend.sync();
 }
 
-Result<std::unique_ptr<Repository>> Repository::open(std::unique_ptr<Backend> backend, const OpenOptions& options) {
+Result<std::unique_ptr<Repository>> Repository::open(std::unique_ptr<Backend> backend,
+                                                     const OpenOptions& options) {
   auto file = backend->get(config_name());
   if (!file) {
-    if (file.error().code() != ErrorCode::not_found && file.error().code() != ErrorCode::io) return std::move(file).error();
+    if (file.error().code() != ErrorCode::not_found && file.error().code() != ErrorCode::io)
+      return std::move(file).error();
     std::error_code ignored;
     const bool exists = std::filesystem::exists(backend->location(), ignored);
     const std::string place = printable(backend->location());
-    return Error(ErrorCode::no_repository, exists ? place + " is not a kin repository: it has no config that can be read"
-                                                  : "there is no repository at " + place + " (kin init makes one)");
+    return Error(ErrorCode::no_repository,
+                 exists ? place + " is not a kin repository: it has no config that can be read"
+                        : "there is no repository at " + place + " (kin init makes one)");
   }
   KIN_TRY_ASSIGN(Config config, decode_config(*file));
   Key master_key;
@@ -75,19 +72,22 @@ Result<std::unique_ptr<Repository>> Repository::open(std::unique_ptr<Backend> ba
   if (config.encryption == Encryption::none) {
     master_key = *config.plain_master_key;
   } else {
-    if (!options.password) return Error(ErrorCode::wrong_password, "the repository is encrypted, and there is no password");
+    if (!options.password)
+      return Error(ErrorCode::wrong_password, "the repository is encrypted, and there is no password");
     KIN_TRY_ASSIGN(const std::string password, options.password());
     KIN_TRY_ASSIGN(OpenedKey opened, open_any_key(*backend, password));
     master_key = opened.master_key;
     key_name = std::move(opened.name);
   }
   KIN_TRY(verify_config(*file, master_key, config));
-  std::unique_ptr<Repository> repository(new Repository(std::move(backend), std::move(config), master_key, std::move(key_name), options));
+  std::unique_ptr<Repository> repository(
+      new Repository(std::move(backend), std::move(config), master_key, std::move(key_name), options));
   KIN_TRY(repository->open_index(options));
   return repository;
 }
 
-Repository::Repository(std::unique_ptr<Backend> backend, Config config, const Key& master_key, std::string key_name, const OpenOptions& options)
+Repository::Repository(std::unique_ptr<Backend> backend, Config config, const Key& master_key,
+                       std::string key_name, const OpenOptions& options)
     : backend_(std::move(backend)),
       config_(std::move(config)),
       master_key_(master_key),
@@ -115,55 +115,7 @@ Result<void> Repository::open_index(const OpenOptions& options) {
   return {};
 }
 
-Result<IndexSegment> Repository::load_index_segment(const std::string& name) {
-  const FileName file_name{FileKind::index, name};
-  KIN_TRY_ASSIGN(const Bytes file, get_named(*backend_, file_name));
-  auto plain = sealer_.open_file(kIndexMagic, file);
-  if (!plain) return std::move(plain).error().context(file_name.text());
-  auto segment = decode_index_segment(*plain);
-  if (!segment) return std::move(segment).error().context(file_name.text());
-  return segment;
-}
-
-Result<void> Repository::refresh_index(const std::function<void(const Error&)>& on_damage) {
-  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::index));
-  std::set<std::string> listed;
-  for (const FileInfo& file : files) listed.insert(file.name);
-  std::set<std::string> known = index_->segments();
-  if (!std::includes(listed.begin(), listed.end(), known.begin(), known.end())) {
-    // A segment is gone: someone rebuilt or pruned, and what it said may no longer be so.
-    KIN_TRY(index_->clear());
-    known.clear();
-  }
-  for (const std::string& name : listed) {
-    if (known.contains(name)) continue;
-    auto segment = load_index_segment(name);
-    if (!segment && segment.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
-    if (!segment && on_damage) {
-      on_damage(segment.error());
-      continue;
-    }
-    if (!segment && segment.error().code() == ErrorCode::corrupt)
-      return Error(ErrorCode::corrupt, segment.error().message() + " (kin rebuild-index makes a new index from the packs)");
-    if (!segment) return std::move(segment).error();
-    KIN_TRY(index_->add(name, *segment));
-  }
-  return {};
-}
-
 ObjectId Repository::id_of(ByteView object) const { return {keyed_hash(id_key_, object)}; }
-
-Result<std::optional<Location>> Repository::find_location(const ObjectId& id) {
-  auto location = index_->locate(id);
-  if (location || location.error().code() != ErrorCode::corrupt) return location;
-  // The cache is damaged, not the repository: make it anew, once, whoever notices first.
-  MutexLock lock(recovery_mutex_);
-  location = index_->locate(id);
-  if (location) return location;
-  KIN_TRY(index_->clear());
-  KIN_TRY(refresh_index());
-  return index_->locate(id);
-}
 
 Result<BlockRef> Repository::locate(const ObjectId& id) {
   {
@@ -171,7 +123,8 @@ Result<BlockRef> Repository::locate(const ObjectId& id) {
     if (const auto at = pending_.find(id); at != pending_.end()) return at->second;
   }
   KIN_TRY_ASSIGN(const std::optional<Location> location, find_location(id));
-  if (!location) return Error(ErrorCode::corrupt, fmt::format("object {} is missing from the repository", id.short_hex()));
+  if (!location)
+    return Error(ErrorCode::corrupt, fmt::format("object {} is missing from the repository", id.short_hex()));
   return BlockRef{location->pack, location->range.offset, location->range.size, location->content_size};
 }
 
@@ -239,12 +192,14 @@ Result<BlockContent> Repository::decode_block(const OpenedBlock& block, int dept
   BlockContent out(block.header.objects, *std::move(content));
   for (const BlockObject& object : block.header.objects) {
     if (id_of(*out.find(object.id)) != object.id)
-      return Error(ErrorCode::corrupt, fmt::format("object {} decodes to other bytes than were stored", object.id.short_hex()));
+      return Error(ErrorCode::corrupt,
+                   fmt::format("object {} decodes to other bytes than were stored", object.id.short_hex()));
   }
   return out;
 }
 
-Result<BlockContent> Repository::decode_record(const Salt& salt, std::uint64_t offset, ByteView record, BlockHeader* header) {
+Result<BlockContent> Repository::decode_record(const Salt& salt, std::uint64_t offset, ByteView record,
+                                               BlockHeader* header) {
   KIN_TRY_ASSIGN(const OpenedBlock block, open_block(sealer_, salt, offset, record));
   if (header != nullptr) *header = block.header;
   return decode_block(block, 0);
@@ -261,7 +216,8 @@ Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const Bloc
   auto content = read();
   if (!content) {
     Error error = std::move(content).error();
-    if (error.code() == ErrorCode::not_found) return Error(ErrorCode::corrupt, pack_text(block.pack) + " is missing");
+    if (error.code() == ErrorCode::not_found)
+      return Error(ErrorCode::corrupt, pack_text(block.pack) + " is missing");
     return std::move(error).context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
   }
   auto shared = std::make_shared<const BlockContent>(*std::move(content));
@@ -269,7 +225,9 @@ Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const Bloc
   return shared;
 }
 
-Result<std::shared_ptr<const BlockContent>> Repository::load_block(const BlockRef& block) { return load_block_at(block, 0); }
+Result<std::shared_ptr<const BlockContent>> Repository::load_block(const BlockRef& block) {
+  return load_block_at(block, 0);
+}
 
 Result<std::shared_ptr<const Bytes>> Repository::load_at(const ObjectId& id, int depth) {
   KIN_TRY_ASSIGN(const BlockRef block, locate(id));
@@ -277,8 +235,11 @@ Result<std::shared_ptr<const Bytes>> Repository::load_at(const ObjectId& id, int
   if (!content) return std::move(content).error().context("object " + id.short_hex());
   const std::optional<ByteView> bytes = (*content)->find(id);
   if (!bytes)
-    return Error(ErrorCode::corrupt, fmt::format("object {} is not in {} at byte {}, where the index says (kin rebuild-index makes a new one)",
-                                                 id.short_hex(), pack_text(block.pack), block.offset));
+    return Error(
+        ErrorCode::corrupt,
+        fmt::format(
+            "object {} is not in {} at byte {}, where the index says (kin rebuild-index makes a new one)",
+            id.short_hex(), pack_text(block.pack), block.offset));
   return std::make_shared<const Bytes>(bytes->begin(), bytes->end());
 }
 
@@ -333,7 +294,8 @@ Result<void> Repository::finish_pack(OpenPack& pack) {
     object.block += first_block;
     unindexed_.objects.push_back(object);
     // The same object may be in the other open pack as well, and be known from there.
-    if (const auto at = pending_.find(object.id); at != pending_.end() && at->second.pack == pack.id) at->second.pack = id;
+    if (const auto at = pending_.find(object.id); at != pending_.end() && at->second.pack == pack.id)
+      at->second.pack = id;
   }
   final_names_[pack.id] = id;
   pack = OpenPack{};
@@ -346,17 +308,8 @@ Result<void> Repository::checkpoint() {
   KIN_TRY(backend_->sync());
   unsynced_packs_ = 0;
   last_sync_seconds_ = seconds;
-  if (unindexed_.objects.size() < kObjectsPerSegment && unindexed_.packs.size() < kPacksPerSegment) return {};
+  if (!unindexed_.fills_a_segment()) return {};
   return write_unindexed();
-}
-
-Result<std::string> Repository::put_index_segment(IndexSegment& segment) {
-  segment.sort();
-  const Bytes file = sealer_.seal_file(kIndexMagic, encode_index_segment(segment));
-  const std::string name = hex(hash(file));
-  KIN_TRY(backend_->put({FileKind::index, name}, file));
-  KIN_TRY(backend_->sync());
-  return name;
 }
 
 Result<void> Repository::write_unindexed() {
@@ -370,7 +323,8 @@ Result<void> Repository::write_unindexed() {
 
 Result<void> Repository::flush() {
   MutexLock lock(mutex_);
-  // When the disk is full, the packs that fitted are indexed all the same, so that their content need not be stored again.
+  // When the disk is full, the packs that fitted are indexed all the same, so that their content need not be
+  // stored again.
   std::optional<Error> failed;
   for (OpenPack& pack : open_packs_)
     if (auto finished = finish_pack(pack); !finished && !failed) failed = std::move(finished).error();
@@ -390,7 +344,8 @@ Result<SnapshotId> Repository::commit(const Snapshot& snapshot) {
 
 Result<void> Repository::require_writable() const {
   if (config_.writable) return {};
-  return Error(ErrorCode::unsupported, "the repository has features that a newer kin is needed to write; this one can only read it");
+  return Error(ErrorCode::unsupported,
+               "the repository has features that a newer kin is needed to write; this one can only read it");
 }
 
 Result<std::size_t> Repository::begin_writing() {
@@ -403,65 +358,6 @@ Result<std::size_t> Repository::begin_writing() {
   MutexLock lock(mutex_);
   last_sync_seconds_ = now().seconds;
   return adopted;
-}
-
-Result<std::size_t> Repository::adopt_packs() {
-  KIN_TRY_ASSIGN(const std::vector<FileInfo> packs, backend_->list(FileKind::pack));
-  std::size_t adopted = 0;
-  for (const FileInfo& pack : packs) {
-    const ObjectId id = *ObjectId::from_hex(pack.name);
-    if (index_->has_pack(id)) continue;
-    IndexSegment segment;
-    segment.packs.push_back({id, pack.size});
-    const auto scanned = scan_pack(sealer_, *backend_, pack, [&](const BlockHeader& header, BlockRange range) -> Result<void> {
-      segment.add_block(0, header, range);
-      return {};
-    });
-    // A damaged pack that nothing refers to is check's business, not a reason to refuse a backup.
-    if (!scanned || segment.objects.empty()) continue;
-    KIN_TRY_ASSIGN(const std::string name, put_index_segment(segment));
-    KIN_TRY(index_->add(name, segment));
-    ++adopted;
-  }
-  return adopted;
-}
-
-Result<Repository::RebuildStats> Repository::rebuild_index(const std::function<void(const Error&)>& on_damage,
-                                                           const std::function<void(std::size_t, std::size_t)>& on_progress) {
-  KIN_TRY(require_writable());
-  KIN_TRY_ASSIGN(const std::vector<FileInfo> old_segments, backend_->list(FileKind::index));
-  KIN_TRY_ASSIGN(std::vector<FileInfo> packs, backend_->list(FileKind::pack));
-  std::sort(packs.begin(), packs.end(), [](const FileInfo& a, const FileInfo& b) { return a.name < b.name; });
-  RebuildStats stats;
-  IndexSegment segment;
-  std::set<std::string> written;
-  const auto write = [&]() -> Result<void> {
-    KIN_TRY_ASSIGN(const std::string name, put_index_segment(segment));
-    written.insert(name);
-    segment = IndexSegment{};
-    return {};
-  };
-  for (const FileInfo& pack : packs) {
-    const auto number = static_cast<std::uint32_t>(segment.packs.size());
-    segment.packs.push_back({*ObjectId::from_hex(pack.name), pack.size});
-    const auto scanned = scan_pack(sealer_, *backend_, pack, [&](const BlockHeader& header, BlockRange range) -> Result<void> {
-      segment.add_block(number, header, range);
-      ++stats.blocks;
-      stats.objects += header.objects.size();
-      return {};
-    });
-    if (!scanned) {
-      ++stats.damaged_packs;
-      on_damage(scanned.error());
-    }
-    on_progress(++stats.packs, packs.size());
-    if (segment.objects.size() >= kObjectsPerSegment || segment.packs.size() >= kPacksPerSegment) KIN_TRY(write());
-  }
-  if (!segment.packs.empty()) KIN_TRY(write());
-  for (const FileInfo& old : old_segments)
-    if (!written.contains(old.name)) KIN_TRY(backend_->remove({FileKind::index, old.name}));
-  KIN_TRY(refresh_index());
-  return stats;
 }
 
 Result<std::vector<SnapshotId>> Repository::list_snapshots() {
@@ -491,6 +387,8 @@ Result<SnapshotId> Repository::save_snapshot(const Snapshot& snapshot) {
   return id;
 }
 
-Result<void> Repository::remove_snapshot(const SnapshotId& id) { return backend_->remove({FileKind::snapshot, id.hex()}); }
+Result<void> Repository::remove_snapshot(const SnapshotId& id) {
+  return backend_->remove({FileKind::snapshot, id.hex()});
+}
 
 }  // namespace kin::store

@@ -1,17 +1,9 @@
 // Repository: a Backend with packs, index, snapshots and keys, as a BlockStore.
 //
-// Order of writing: packs, sync, index segment, sync, snapshot, sync; readers go the other way. Whatever happens in between, what a snapshot
-// names is there. Any number of processes may write at once; there is no lock.
+// Order of writing: packs, sync, index segment, sync, snapshot, sync; readers go the other way. Whatever
+// happens in between, what a snapshot names is there. Any number of processes may write at once; there is no
+// lock.
 #pragma once
-
-#include <array>
-#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <unordered_map>
-#include <unordered_set>
-#include <vector>
 
 #include "lib/base/mutex.h"
 #include "lib/engine/block_store.h"
@@ -22,6 +14,15 @@
 #include "store/key_file.h"
 #include "store/object_index.h"
 #include "store/pack.h"
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 namespace kin::store {
 
@@ -41,9 +42,11 @@ struct StoredSnapshot {
 class Repository : public BlockStore {
  public:
   // invalid_argument if there is one already. No password: not encrypted.
-  static Result<void> create(Backend& backend, const std::optional<std::string>& password, const PasswordCost& cost = {});
+  static Result<void> create(Backend& backend, const std::optional<std::string>& password,
+                             const PasswordCost& cost = {});
   // no_repository, wrong_password, corrupt, unsupported.
-  static Result<std::unique_ptr<Repository>> open(std::unique_ptr<Backend> backend, const OpenOptions& options);
+  static Result<std::unique_ptr<Repository>> open(std::unique_ptr<Backend> backend,
+                                                  const OpenOptions& options);
   ~Repository() override;
 
   Backend& backend() { return *backend_; }
@@ -52,8 +55,9 @@ class Repository : public BlockStore {
   const std::string& key_name() const { return key_name_; }  // of the key that opened it; empty if plain
   std::string id() const;
 
-  // Objects. Reads the index segments that the cache lacks before the first lookup; after that, refresh_index() sees those of others.
-  // A segment that cannot be read is an error, unless there is someone to tell.
+  // Objects. Reads the index segments that the cache lacks before the first lookup; after that,
+  // refresh_index() sees those of others. A segment that cannot be read is an error, unless there is someone
+  // to tell.
   Result<void> refresh_index(const std::function<void(const Error&)>& on_damage = {});
   Result<std::shared_ptr<const Bytes>> load(const ObjectId& id) override;
   Result<bool> contains(const ObjectId& id) override;
@@ -69,8 +73,9 @@ class Repository : public BlockStore {
   Result<void> flush() override;
   Result<SnapshotId> commit(const Snapshot& snapshot) override;
 
-  // Before the first claim(). If the last backup from here did not end well, there may be packs that are whole but in no index segment: their objects become
-  // known again, so that they are not stored twice. Gives the number of such packs.
+  // Before the first claim(). If the last backup from here did not end well, there may be packs that are
+  // whole but in no index segment: their objects become known again, so that they are not stored twice. Gives
+  // the number of such packs.
   Result<std::size_t> begin_writing();
 
   // Snapshots. A damaged one is an error that names it.
@@ -80,21 +85,25 @@ class Repository : public BlockStore {
   Result<void> remove_snapshot(const SnapshotId& id);
 
   Result<IndexSegment> load_index_segment(const std::string& name);
-  // A new index from the packs alone; the old segments are removed after the new ones are durable. `on_damage` is told of packs that cannot be read
-  // to their end; what precedes the damage is indexed.
+  // A new index from the packs alone; the old segments are removed after the new ones are durable.
+  // `on_damage` is told of packs that cannot be read to their end; what precedes the damage is indexed.
   struct RebuildStats {
     std::uint64_t packs = 0, blocks = 0, objects = 0, damaged_packs = 0;
   };
-  Result<RebuildStats> rebuild_index(const std::function<void(const Error&)>& on_damage, const std::function<void(std::size_t, std::size_t)>& on_progress);
+  Result<RebuildStats> rebuild_index(const std::function<void(const Error&)>& on_damage,
+                                     const std::function<void(std::size_t, std::size_t)>& on_progress);
 
   // A block straight from its bytes, for check: header, payload and every object's id are verified.
-  Result<BlockContent> decode_record(const Salt& salt, std::uint64_t offset, ByteView record, BlockHeader* header);
+  Result<BlockContent> decode_record(const Salt& salt, std::uint64_t offset, ByteView record,
+                                     BlockHeader* header);
   const Sealer& sealer() const { return sealer_; }
 
  private:
-  Repository(std::unique_ptr<Backend> backend, Config config, const Key& master_key, std::string key_name, const OpenOptions& options);
+  Repository(std::unique_ptr<Backend> backend, Config config, const Key& master_key, std::string key_name,
+             const OpenOptions& options);
 
-  // A pack under construction. Its blocks' positions go to the index once it has its name; until then, a random one stands for that.
+  // A pack under construction. Its blocks' positions go to the index once it has its name; until then, a
+  // random one stands for that.
   struct OpenPack {
     ObjectId id;
     std::unique_ptr<PackBuilder> builder;
@@ -127,9 +136,11 @@ class Repository : public BlockStore {
   Mutex mutex_;
   std::array<OpenPack, 2> open_packs_ KIN_GUARDED_BY(mutex_);  // content, metadata
   IndexSegment unindexed_ KIN_GUARDED_BY(mutex_);              // finished packs that no segment lists yet
-  std::unordered_map<ObjectId, BlockRef, ObjectIdHash> pending_ KIN_GUARDED_BY(mutex_);  // objects of open packs and of unindexed_
-  std::unordered_set<ObjectId, ObjectIdHash> claimed_ KIN_GUARDED_BY(mutex_);            // and not yet appended
-  std::unordered_map<ObjectId, ObjectId, ObjectIdHash> final_names_ KIN_GUARDED_BY(mutex_);  // of packs that were open
+  std::unordered_map<ObjectId, BlockRef, ObjectIdHash> pending_
+      KIN_GUARDED_BY(mutex_);  // objects of open packs and of unindexed_
+  std::unordered_set<ObjectId, ObjectIdHash> claimed_ KIN_GUARDED_BY(mutex_);  // and not yet appended
+  std::unordered_map<ObjectId, ObjectId, ObjectIdHash> final_names_
+      KIN_GUARDED_BY(mutex_);  // of packs that were open
   std::size_t unsynced_packs_ KIN_GUARDED_BY(mutex_) = 0;
   std::int64_t last_sync_seconds_ KIN_GUARDED_BY(mutex_) = 0;
   std::unordered_map<ObjectId, Salt, ObjectIdHash> salts_ KIN_GUARDED_BY(mutex_);

@@ -7,7 +7,9 @@
 namespace kin::store {
 namespace {
 
-bool has(const std::vector<std::string>& all, const std::string& one) { return std::find(all.begin(), all.end(), one) != all.end(); }
+bool has(const std::vector<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
 
 }  // namespace
 
@@ -31,7 +33,8 @@ bool SnapshotFilter::admits(const Snapshot& snapshot) const {
            const std::vector<std::string> wanted = split_tags({entry});
            // An empty entry asks for snapshots without tags.
            if (wanted.empty()) return snapshot.tags.empty();
-           return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& tag) { return has(snapshot.tags, tag); });
+           return std::all_of(wanted.begin(), wanted.end(),
+                              [&](const std::string& tag) { return has(snapshot.tags, tag); });
          });
 }
 
@@ -41,7 +44,8 @@ Result<std::vector<StoredSnapshot>> load_snapshots(Repository& repository, const
   std::vector<StoredSnapshot> out;
   for (const SnapshotId& id : ids) {
     auto snapshot = repository.load_snapshot(id);
-    if (!snapshot && snapshot.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
+    if (!snapshot && snapshot.error().code() == ErrorCode::not_found)
+      continue;  // removed since it was listed
     if (!snapshot && on_damage) {
       on_damage(snapshot.error());
       continue;
@@ -49,24 +53,31 @@ Result<std::vector<StoredSnapshot>> load_snapshots(Repository& repository, const
     if (!snapshot) return std::move(snapshot).error();
     if (filter.admits(*snapshot)) out.push_back({id, *std::move(snapshot)});
   }
-  std::stable_sort(out.begin(), out.end(), [](const StoredSnapshot& a, const StoredSnapshot& b) { return a.snapshot.time < b.snapshot.time; });
+  std::stable_sort(out.begin(), out.end(), [](const StoredSnapshot& a, const StoredSnapshot& b) {
+    return a.snapshot.time < b.snapshot.time;
+  });
   return out;
 }
 
-Result<StoredSnapshot> find_snapshot(Repository& repository, const std::string& text, const SnapshotFilter& filter) {
+Result<StoredSnapshot> find_snapshot(Repository& repository, const std::string& text,
+                                     const SnapshotFilter& filter) {
   if (text == "latest") {
     KIN_TRY_ASSIGN(std::vector<StoredSnapshot> all, load_snapshots(repository, filter, [](const Error&) {}));
     if (!all.empty()) return std::move(all.back());
     KIN_TRY_ASSIGN(const std::vector<SnapshotId> any, repository.list_snapshots());
-    return Error(ErrorCode::not_found, any.empty() ? "the repository has no snapshot yet" : "no snapshot fits --host, --tag and --path");
+    return Error(ErrorCode::not_found, any.empty() ? "the repository has no snapshot yet"
+                                                   : "no snapshot fits --host, --tag and --path");
   }
   KIN_TRY_ASSIGN(const std::vector<SnapshotId> ids, repository.list_snapshots());
   std::vector<SnapshotId> matches;
   for (const SnapshotId& id : ids)
     if (id.hex().starts_with(text)) matches.push_back(id);
   if (matches.size() > 1)
-    return Error(ErrorCode::invalid_argument, fmt::format("snapshot {} is not clear: {} ids start so", printable(text), matches.size()));
-  if (matches.empty() || text.empty()) return Error(ErrorCode::not_found, fmt::format("there is no snapshot {}", text.empty() ? "''" : printable(text)));
+    return Error(ErrorCode::invalid_argument,
+                 fmt::format("snapshot {} is not clear: {} ids start so", printable(text), matches.size()));
+  if (matches.empty() || text.empty())
+    return Error(ErrorCode::not_found,
+                 fmt::format("there is no snapshot {}", text.empty() ? "''" : printable(text)));
   KIN_TRY_ASSIGN(Snapshot snapshot, repository.load_snapshot(matches.front()));
   return StoredSnapshot{matches.front(), std::move(snapshot)};
 }

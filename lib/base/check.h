@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define KIN_CHECK(condition)                                                                            \
-  do {                                                                                                  \
-    if (!(condition)) {                                                                                 \
-      std::fprintf(stderr, "kin: bug: %s:%d: %s does not hold\n", __FILE__, __LINE__, #condition);      \
-      std::abort();                                                                                     \
-    }                                                                                                   \
+#define KIN_CHECK(condition)                                                                       \
+  do {                                                                                             \
+    if (!(condition)) {                                                                            \
+      std::fprintf(stderr, "kin: bug: %s:%d: %s does not hold\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                                \
+    }                                                                                              \
   } while (false)

@@ -1,15 +1,15 @@
 #include "lib/base/file.h"
 
-#include <fcntl.h>
+#include "lib/base/text.h"
+
 #include <fmt/core.h>
+
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cstring>
-#include <filesystem>
-
-#include "lib/base/text.h"
 
 namespace kin {
 
@@ -49,7 +49,8 @@ Result<std::size_t> read_up_to(int fd, std::span<std::uint8_t> into, std::string
   return done;
 }
 
-Result<std::size_t> read_up_to_at(int fd, std::span<std::uint8_t> into, std::uint64_t offset, std::string_view path) {
+Result<std::size_t> read_up_to_at(int fd, std::span<std::uint8_t> into, std::uint64_t offset,
+                                  std::string_view path) {
   std::size_t done = 0;
   while (done < into.size()) {
     const ssize_t n = ::pread(fd, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));

@@ -1,14 +1,14 @@
 // Files by descriptor: Fd owns one; reads and writes go on until done or failed; errors carry errno's text.
 #pragma once
 
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
+
 #include <cerrno>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
-
-#include "lib/base/bytes.h"
-#include "lib/base/result.h"
 
 namespace kin {
 
@@ -34,7 +34,8 @@ Error errno_error(std::string_view doing, std::string_view path, int error_numbe
 
 // Fewer bytes than asked for means end of file.
 Result<std::size_t> read_up_to(int fd, std::span<std::uint8_t> into, std::string_view path);
-Result<std::size_t> read_up_to_at(int fd, std::span<std::uint8_t> into, std::uint64_t offset, std::string_view path);
+Result<std::size_t> read_up_to_at(int fd, std::span<std::uint8_t> into, std::uint64_t offset,
+                                  std::string_view path);
 Result<void> write_all(int fd, ByteView bytes, std::string_view path);
 Result<void> write_all_at(int fd, ByteView bytes, std::uint64_t offset, std::string_view path);
 

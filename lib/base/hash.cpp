@@ -1,8 +1,8 @@
 #include "lib/base/hash.h"
 
-#include <sodium.h>
-
 #include "lib/base/check.h"
+
+#include <sodium.h>
 
 namespace kin {
 namespace {
@@ -39,9 +39,7 @@ Hasher::~Hasher() = default;
 Hasher::Hasher(Hasher&&) noexcept = default;
 Hasher& Hasher::operator=(Hasher&&) noexcept = default;
 
-void Hasher::update(ByteView bytes) {
-  crypto_generichash_update(&state_->state, bytes.data(), bytes.size());
-}
+void Hasher::update(ByteView bytes) { crypto_generichash_update(&state_->state, bytes.data(), bytes.size()); }
 
 Digest Hasher::finish() {
   Digest digest;

@@ -1,11 +1,11 @@
 // BLAKE2b-256, plain and keyed: names of stored files, ids of objects, checksums.
 #pragma once
 
+#include "lib/base/bytes.h"
+
 #include <array>
 #include <cstdint>
 #include <memory>
-
-#include "lib/base/bytes.h"
 
 namespace kin {
 

@@ -43,7 +43,8 @@ class KIN_SCOPED_CAPABILITY MutexLock {
 
 class CondVar {
  public:
-  // The mutex is released while waiting and held again on return; wake-ups may be spurious, so wait in a loop.
+  // The mutex is released while waiting and held again on return; wake-ups may be spurious, so wait in a
+  // loop.
   void wait(Mutex& mutex) KIN_REQUIRES(mutex) { condition_.wait(mutex); }
   void notify_one() { condition_.notify_one(); }
   void notify_all() { condition_.notify_all(); }

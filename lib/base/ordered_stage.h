@@ -1,14 +1,17 @@
-// OrderedStage: many workers, one order. Jobs go in by submit(), workers turn each into any number of items, and next() hands
-// the items out in the order of the jobs, whichever worker was quicker.
+// OrderedStage: many workers, one order. Jobs go in by submit(), workers turn each into any number of items,
+// and next() hands the items out in the order of the jobs, whichever worker was quicker.
 //
-// Why not a queue in, a queue out and a sorting buffer: a job may be a 10 GB file. Its items must flow while later jobs wait, and
-// what the later ones have ready must stay within a bound. So every job has its own row of items. The oldest job may always
-// emit (up to its share), the others only while all waiting items together stay below `limit_bytes`; hence no deadlock: the
-// consumer waits for the oldest job alone, and the oldest job waits for the consumer alone.
+// Why not a queue in, a queue out and a sorting buffer: a job may be a 10 GB file. Its items must flow while
+// later jobs wait, and what the later ones have ready must stay within a bound. So every job has its own row
+// of items. The oldest job may always emit (up to its share), the others only while all waiting items
+// together stay below `limit_bytes`; hence no deadlock: the consumer waits for the oldest job alone, and the
+// oldest job waits for the consumer alone.
 //
-// Threads: one calls submit() and finish(), one calls next(); both may call cancel(). A worker is made per thread by `make_worker`, so
-// that it can own a codec context or a buffer.
+// Threads: one calls submit() and finish(), one calls next(); both may call cancel(). A worker is made per
+// thread by `make_worker`, so that it can own a codec context or a buffer.
 #pragma once
+
+#include "lib/base/mutex.h"
 
 #include <deque>
 #include <functional>
@@ -17,8 +20,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include "lib/base/mutex.h"
 
 namespace kin {
 
@@ -111,7 +112,8 @@ class OrderedStage {
         row = std::move(untaken_.front());
         untaken_.pop_front();
       }
-      worker(std::move(row->job), [&](Item item, std::size_t bytes) { return emit(*row, std::move(item), bytes); });
+      worker(std::move(row->job),
+             [&](Item item, std::size_t bytes) { return emit(*row, std::move(item), bytes); });
       MutexLock lock(mutex_);
       row->done = true;
       item_ready_.notify_one();

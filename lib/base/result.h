@@ -92,13 +92,13 @@ class [[nodiscard]] Result<void> {
 #define KIN_CONCAT(a, b) KIN_CONCAT_(a, b)
 
 // Returns the error of a Result to the caller; one per line.
-#define KIN_TRY(expression)                                                                     \
-  do {                                                                                          \
-    if (auto kin_result_ = (expression); !kin_result_) return std::move(kin_result_).error();   \
+#define KIN_TRY(expression)                                                                   \
+  do {                                                                                        \
+    if (auto kin_result_ = (expression); !kin_result_) return std::move(kin_result_).error(); \
   } while (false)
 
 // KIN_TRY_ASSIGN(const Bytes packed, backend.get(name)); declares `packed`, or returns the error.
-#define KIN_TRY_ASSIGN(declaration, ...)                                                                \
-  auto KIN_CONCAT(kin_result_, __LINE__) = (__VA_ARGS__);                                               \
-  if (!KIN_CONCAT(kin_result_, __LINE__)) return std::move(KIN_CONCAT(kin_result_, __LINE__)).error();  \
+#define KIN_TRY_ASSIGN(declaration, ...)                                                               \
+  auto KIN_CONCAT(kin_result_, __LINE__) = (__VA_ARGS__);                                              \
+  if (!KIN_CONCAT(kin_result_, __LINE__)) return std::move(KIN_CONCAT(kin_result_, __LINE__)).error(); \
   declaration = *std::move(KIN_CONCAT(kin_result_, __LINE__))

@@ -1,17 +1,18 @@
 #include "lib/base/text.h"
 
 #include <fmt/core.h>
-#include <time.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <time.h>
 
 namespace kin {
 namespace {
 
-// Length of the valid UTF-8 sequence at the start of `bytes`; 0 if there is none. Overlong forms and surrogates are not valid.
+// Length of the valid UTF-8 sequence at the start of `bytes`; 0 if there is none. Overlong forms and
+// surrogates are not valid.
 std::size_t utf8_sequence(std::string_view bytes) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
   const unsigned char first = byte(0);
@@ -21,17 +22,20 @@ std::size_t utf8_sequence(std::string_view bytes) {
   for (std::size_t i = 1; i < size; ++i)
     if ((byte(i) & 0xc0) != 0x80) return 0;
   const unsigned char second = byte(1);
-  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
-      (first == 0xf4 && second > 0x8f))
+  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+      (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f))
     return 0;
   return size;
 }
 
-// Characters that make a terminal show a line in another order than it has, or break it: U+200E/F, U+2028 to U+202E, U+2066 to U+2069.
+// Characters that make a terminal show a line in another order than it has, or break it: U+200E/F, U+2028 to
+// U+202E, U+2066 to U+2069.
 bool is_treacherous(std::string_view sequence) {
   if (sequence.size() != 3 || sequence[0] != '\xe2') return false;
-  const auto second = static_cast<unsigned char>(sequence[1]), third = static_cast<unsigned char>(sequence[2]);
-  return (second == 0x80 && (third == 0x8e || third == 0x8f || (third >= 0xa8 && third <= 0xae))) || (second == 0x81 && third >= 0xa6 && third <= 0xa9);
+  const auto second = static_cast<unsigned char>(sequence[1]),
+             third = static_cast<unsigned char>(sequence[2]);
+  return (second == 0x80 && (third == 0x8e || third == 0x8f || (third >= 0xa8 && third <= 0xae))) ||
+         (second == 0x81 && third >= 0xa6 && third <= 0xa9);
 }
 
 }  // namespace
@@ -110,10 +114,12 @@ std::string grouped(std::uint64_t number) {
 
 Result<std::uint64_t> parse_size(std::string_view text) {
   const auto bad = [&] {
-    return Error(ErrorCode::invalid_argument, fmt::format("'{}' is not a size such as 500k, 2G or 1.5MiB", printable(text)));
+    return Error(ErrorCode::invalid_argument,
+                 fmt::format("'{}' is not a size such as 500k, 2G or 1.5MiB", printable(text)));
   };
   double number = 0;
-  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  const auto [end, status] =
+      std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
   std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
   if (status != std::errc{} || !(number >= 0)) return bad();
   if (!unit.empty() && unit != "B" && unit != "b") {
@@ -138,22 +144,23 @@ std::string local_time(Timestamp time) {
   const time_t seconds = time.seconds;
   tm parts{};
   localtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min, parts.tm_sec);
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
 std::string iso_time(Timestamp time) {
   const time_t seconds = time.seconds;
   tm parts{};
   gmtime_r(&seconds, &parts);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min, parts.tm_sec, time.nanoseconds);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, time.nanoseconds);
 }
 
 Result<Timestamp> parse_time(std::string_view text) {
   if (text == "now") return now();
   const std::string input(text);
-  for (const char* format : {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d"}) {
+  for (const char* format :
+       {"%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M", "%Y-%m-%d"}) {
     tm parts{};
     const char* end = strptime(input.c_str(), format, &parts);
     if (end == nullptr || *end != '\0') continue;
@@ -165,8 +172,9 @@ Result<Timestamp> parse_time(std::string_view text) {
     if (parts.tm_mday != asked.tm_mday || parts.tm_mon != asked.tm_mon) break;
     return Timestamp{seconds, 0};
   }
-  return Error(ErrorCode::invalid_argument,
-               fmt::format("'{}' is not a time such as 2026-11-16 or '2026-11-16 08:30:00'", printable(text)));
+  return Error(
+      ErrorCode::invalid_argument,
+      fmt::format("'{}' is not a time such as 2026-11-16 or '2026-11-16 08:30:00'", printable(text)));
 }
 
 }  // namespace kin

@@ -1,21 +1,23 @@
-// Text for people: bytes made printable, sizes, durations, times; and the same read back from what people type.
+// Text for people: bytes made printable, sizes, durations, times; and the same read back from what people
+// type.
 #pragma once
+
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "lib/base/bytes.h"
-#include "lib/base/result.h"
-
 namespace kin {
 
 std::string hex(ByteView bytes);
 std::optional<Bytes> from_hex(std::string_view text);
 
-// Names on disk are bytes, and may hold escape sequences or broken UTF-8. What goes to a terminal has every control character and every
-// byte outside valid UTF-8 as \xNN, and a backslash doubled, so that it is safe and can be told apart.
+// Names on disk are bytes, and may hold escape sequences or broken UTF-8. What goes to a terminal has every
+// control character and every byte outside valid UTF-8 as \xNN, and a backslash doubled, so that it is safe
+// and can be told apart.
 std::string printable(std::string_view bytes);
 bool is_valid_utf8(std::string_view bytes);
 
@@ -33,8 +35,9 @@ struct Timestamp {
 };
 
 Timestamp now();
-std::string local_time(Timestamp time);    // "2026-11-16 08:30:00", for people
-std::string iso_time(Timestamp time);      // "2026-11-16T08:30:00.123456789Z", for programs
-Result<Timestamp> parse_time(std::string_view text);  // "now", "2026-11-16", "2026-11-16 08:30[:00]" local; "...Z" UTC
+std::string local_time(Timestamp time);  // "2026-11-16 08:30:00", for people
+std::string iso_time(Timestamp time);    // "2026-11-16T08:30:00.123456789Z", for programs
+Result<Timestamp> parse_time(
+    std::string_view text);  // "now", "2026-11-16", "2026-11-16 08:30[:00]" local; "...Z" UTC
 
 }  // namespace kin

@@ -1,18 +1,19 @@
 // WireWriter and WireReader: how every kin structure becomes bytes and comes back.
 // Integers are little-endian or LEB128 varints; strings and byte runs carry a varint length.
 //
-// The reader trusts nothing: after the first read beyond the end, or of a malformed varint, it is failed, every later read
-// answers zero or empty, and finish() gives the Error. So a decoder reads all fields and asks once. Counts that drive an
-// allocation go through count(), which bounds them by the bytes that are left.
+// The reader trusts nothing: after the first read beyond the end, or of a malformed varint, it is failed,
+// every later read answers zero or empty, and finish() gives the Error. So a decoder reads all fields and
+// asks once. Counts that drive an allocation go through count(), which bounds them by the bytes that are
+// left.
 #pragma once
+
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
 
 #include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
-
-#include "lib/base/bytes.h"
-#include "lib/base/result.h"
 
 namespace kin {
 
@@ -54,7 +55,8 @@ class WireReader {
   template <std::size_t N>
   std::array<std::uint8_t, N> array();
 
-  // A count of things of which each takes at least `least_bytes` of what is left; fails the reader if that cannot be.
+  // A count of things of which each takes at least `least_bytes` of what is left; fails the reader if that
+  // cannot be.
   std::size_t count(std::size_t least_bytes);
 
   // For a value that reads well but cannot be.

@@ -1,18 +1,19 @@
 // WorkerPool: runs tasks on a fixed number of threads, in no order, until the first error.
 //
-// submit() waits while `limit_bytes` of announced cost are queued or running, which bounds memory. wait() is a barrier: all tasks are
-// done, and the first error that any of them returned is the answer. After an error, queued tasks are dropped.
-// One thread submits and waits; a task must not submit to its own pool (all workers could wait for room that only they make).
+// submit() waits while `limit_bytes` of announced cost are queued or running, which bounds memory. wait() is
+// a barrier: all tasks are done, and the first error that any of them returned is the answer. After an error,
+// queued tasks are dropped. One thread submits and waits; a task must not submit to its own pool (all workers
+// could wait for room that only they make).
 #pragma once
+
+#include "lib/base/mutex.h"
+#include "lib/base/result.h"
 
 #include <deque>
 #include <functional>
 #include <optional>
 #include <thread>
 #include <vector>
-
-#include "lib/base/mutex.h"
-#include "lib/base/result.h"
 
 namespace kin {
 

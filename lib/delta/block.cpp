@@ -1,8 +1,8 @@
 #include "lib/delta/block.h"
 
-#include <fmt/core.h>
-
 #include "lib/base/wire.h"
+
+#include <fmt/core.h>
 
 namespace kin {
 namespace {
@@ -32,7 +32,8 @@ Bytes encode_block_header(const BlockHeader& header) {
 
 Result<BlockHeader> decode_block_header(ByteView bytes) {
   WireReader in(bytes);
-  if (!bytes.empty() && bytes[0] > kBlockVersion) return Error(ErrorCode::unsupported, "the block was made by a newer kin");
+  if (!bytes.empty() && bytes[0] > kBlockVersion)
+    return Error(ErrorCode::unsupported, "the block was made by a newer kin");
   if (in.u8() != kBlockVersion) in.fail();
   BlockHeader header;
   header.codec = in.u8();
@@ -66,7 +67,8 @@ Result<BlockHeader> decode_block_header(ByteView bytes) {
   return header;
 }
 
-BlockEncoder::BlockEncoder(int level) : codec_(find_codec(static_cast<std::uint8_t>(CodecId::zstd))->make(level)) {}
+BlockEncoder::BlockEncoder(int level)
+    : codec_(find_codec(static_cast<std::uint8_t>(CodecId::zstd))->make(level)) {}
 
 EncodedBlock BlockEncoder::encode(PlainBlock block) {
   EncodedBlock out;

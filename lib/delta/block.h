@@ -1,17 +1,17 @@
 // Block: the stored unit. One or more objects, encoded together, against at most one base.
 //
-// Its content is its objects' bytes one after the other. The header says all that is needed to decode the payload and to rebuild the index
-// and the feature store: docs/format.md draws it.
+// Its content is its objects' bytes one after the other. The header says all that is needed to decode the
+// payload and to rebuild the index and the feature store: docs/format.md draws it.
 #pragma once
-
-#include <optional>
-#include <vector>
 
 #include "lib/base/bytes.h"
 #include "lib/base/result.h"
 #include "lib/delta/codec.h"
 #include "lib/object/object_id.h"
 #include "lib/object/object_store.h"
+
+#include <optional>
+#include <vector>
 
 namespace kin {
 
@@ -49,14 +49,16 @@ struct PlainBlock {
 struct EncodedBlock {
   BlockHeader header;
   Bytes payload;
-  bool refused = false;  // an encoding did not decode to the same bytes, so the content was kept plain: bad memory, or a bug
+  bool refused = false;  // an encoding did not decode to the same bytes, so the content was kept plain: bad
+                         // memory, or a bug
 };
 
 // One instance per thread.
 class BlockEncoder {
  public:
   explicit BlockEncoder(int level);
-  // Compresses, decodes, compares; keeps the encoding only if it is smaller than the content and gives back the same bytes.
+  // Compresses, decodes, compares; keeps the encoding only if it is smaller than the content and gives back
+  // the same bytes.
   EncodedBlock encode(PlainBlock block);
 
  private:

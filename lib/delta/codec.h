@@ -1,12 +1,13 @@
-// Codec: content to payload and back, alone or against a base. One instance per thread: codecs keep contexts and buffers.
+// Codec: content to payload and back, alone or against a base. One instance per thread: codecs keep contexts
+// and buffers.
 #pragma once
+
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
 
 #include <cstdint>
 #include <memory>
 #include <span>
-
-#include "lib/base/bytes.h"
-#include "lib/base/result.h"
 
 namespace kin {
 
@@ -14,10 +15,12 @@ class Codec {
  public:
   virtual ~Codec() = default;
 
-  // `base` is empty for none. The payload decodes only with the same base. The two must not share memory: zstd would not look into the base then.
+  // `base` is empty for none. The payload decodes only with the same base. The two must not share memory:
+  // zstd would not look into the base then.
   virtual Result<Bytes> encode(ByteView base, ByteView content) = 0;
 
-  // Gives exactly `size` bytes (which the caller has bounded), or corrupt. Never crashes, whatever the payload.
+  // Gives exactly `size` bytes (which the caller has bounded), or corrupt. Never crashes, whatever the
+  // payload.
   virtual Result<Bytes> decode(ByteView base, ByteView payload, std::size_t size) = 0;
 };
 

@@ -1,17 +1,19 @@
-// Zstandard, with the base as a raw-content prefix (ZSTD_CCtx_refPrefix): the window reaches back into the base, so a copy from it costs what
-// a copy from the content itself costs. loadDictionary would do the same at several times the set-up cost per block.
+// Zstandard, with the base as a raw-content prefix (ZSTD_CCtx_refPrefix): the window reaches back into the
+// base, so a copy from it costs what a copy from the content itself costs. loadDictionary would do the same
+// at several times the set-up cost per block.
+#include "lib/base/check.h"
+#include "lib/delta/codec.h"
+
 #include <zstd.h>
 
 #include <bit>
 #include <string>
 
-#include "lib/base/check.h"
-#include "lib/delta/codec.h"
-
 namespace kin {
 namespace {
 
-// A window that covers base and content; the decoder is held to the same bound, so that a forged frame cannot ask for more.
+// A window that covers base and content; the decoder is held to the same bound, so that a forged frame cannot
+// ask for more.
 constexpr int kMostWindowLog = 27;
 
 int window_log(std::size_t bytes) {
@@ -21,7 +23,8 @@ int window_log(std::size_t bytes) {
 
 class ZstdCodec : public Codec {
  public:
-  explicit ZstdCodec(int level) : level_(level), compressor_(ZSTD_createCCtx()), decompressor_(ZSTD_createDCtx()) {
+  explicit ZstdCodec(int level)
+      : level_(level), compressor_(ZSTD_createCCtx()), decompressor_(ZSTD_createDCtx()) {
     KIN_CHECK(compressor_ && decompressor_);
   }
 
@@ -46,7 +49,8 @@ class ZstdCodec : public Codec {
     ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, kMostWindowLog);
     if (!base.empty()) ZSTD_DCtx_refPrefix(context, base.data(), base.size());
     Bytes out(size);
-    const std::size_t got = ZSTD_decompressDCtx(context, out.data(), out.size(), payload.data(), payload.size());
+    const std::size_t got =
+        ZSTD_decompressDCtx(context, out.data(), out.size(), payload.data(), payload.size());
     if (ZSTD_isError(got)) return Error(ErrorCode::corrupt, std::string("zstd: ") + ZSTD_getErrorName(got));
     if (got != size) return Error(ErrorCode::corrupt, "zstd: the payload decodes to the wrong length");
     return out;

@@ -1,10 +1,5 @@
 #include "lib/engine/backup.h"
 
-#include <unistd.h>
-
-#include <chrono>
-#include <utility>
-
 #include "lib/base/check.h"
 #include "lib/base/ordered_stage.h"
 #include "lib/base/worker_pool.h"
@@ -12,6 +7,10 @@
 #include "lib/engine/file_reader.h"
 #include "lib/object/content.h"
 #include "lib/object/tree.h"
+
+#include <chrono>
+#include <unistd.h>
+#include <utility>
 
 namespace kin {
 namespace {
@@ -39,7 +38,8 @@ struct ReadItem {
 
 class Backup {
  public:
-  Backup(BlockStore& store, ResumeLog& log, const BackupRequest& request, BackupObserver& observer, std::stop_token stop)
+  Backup(BlockStore& store, ResumeLog& log, const BackupRequest& request, BackupObserver& observer,
+         std::stop_token stop)
       : store_(store),
         log_(log),
         request_(request),
@@ -100,12 +100,13 @@ class Backup {
 
 // Every object down to the last: a list may have been stored by a backup that died before its content was.
 bool Backup::all_stored(const std::vector<Extent>& extents) {
-  return for_each_extent(store_, extents, [&](const Extent& extent, std::uint64_t) -> Result<void> {
-           if (extent.kind == Extent::Kind::hole) return {};
-           KIN_TRY_ASSIGN(const bool stored, store_.contains(extent.id));
-           if (!stored) return Error(ErrorCode::not_found, "an object is missing");
-           return {};
-         })
+  return for_each_extent(store_, extents,
+                         [&](const Extent& extent, std::uint64_t) -> Result<void> {
+                           if (extent.kind == Extent::Kind::hole) return {};
+                           KIN_TRY_ASSIGN(const bool stored, store_.contains(extent.id));
+                           if (!stored) return Error(ErrorCode::not_found, "an object is missing");
+                           return {};
+                         })
       .has_value();
 }
 
@@ -229,7 +230,9 @@ Result<void> Backup::walk() {
 Result<void> Backup::append() {
   while (std::optional<EncodedBlock> block = encoding_.next()) {
     if (block->refused)
-      observer_.on_warning("an encoded block did not decode to the same bytes and was kept plain: this machine's memory may be faulty");
+      observer_.on_warning(
+          "an encoded block did not decode to the same bytes and was kept plain: this machine's memory may "
+          "be faulty");
     auto stored = store_.append(*block);
     if (!stored) {
       encoding_.cancel();
@@ -259,18 +262,22 @@ Result<void> Backup::record(const WalkEntry& entry) {
 
 Result<void> Backup::take_file(WalkEntry entry, bool reused) {
   if (!reused) {
-    KIN_TRY_ASSIGN(entry.node.content, fold_extents(std::move(file_extents_), [this](ObjectKind kind, Bytes bytes) -> Result<ObjectId> {
-                     const ObjectId id = store_.id_of(bytes);
-                     KIN_TRY(assembler_.add(kind, id, std::move(bytes)));
-                     return id;
-                   }));
+    KIN_TRY_ASSIGN(entry.node.content, fold_extents(std::move(file_extents_),
+                                                    [this](ObjectKind kind, Bytes bytes) -> Result<ObjectId> {
+                                                      const ObjectId id = store_.id_of(bytes);
+                                                      KIN_TRY(assembler_.add(kind, id, std::move(bytes)));
+                                                      return id;
+                                                    }));
     if (!request_.stream) KIN_TRY(record(entry));
     summary_.bytes_read += entry.node.size;
   }
   const bool known = entry.before && entry.before->type == NodeType::file;
-  const bool same = known && entry.before->content == entry.node.content && same_state(entry.node, *entry.before);
+  const bool same =
+      known && entry.before->content == entry.node.content && same_state(entry.node, *entry.before);
   const Change change = !known ? Change::added : same ? Change::unmodified : Change::changed;
-  ++(change == Change::added ? summary_.files_new : same ? summary_.files_unmodified : summary_.files_changed);
+  ++(change == Change::added ? summary_.files_new
+     : same                  ? summary_.files_unmodified
+                             : summary_.files_changed);
   ++summary_.files;
   summary_.bytes += entry.node.size;
   KIN_TRY(add_node(entry.node));
@@ -280,7 +287,8 @@ Result<void> Backup::take_file(WalkEntry entry, bool reused) {
 
 Result<void> Backup::take(ReadItem item) {
   if (item.fatal) return *std::move(item.fatal);
-  for (NewObject& object : item.part.objects) KIN_TRY(assembler_.add(ObjectKind::data, object.id, std::move(object.bytes)));
+  for (NewObject& object : item.part.objects)
+    KIN_TRY(assembler_.add(ObjectKind::data, object.id, std::move(object.bytes)));
   file_extents_.insert(file_extents_.end(), item.part.extents.begin(), item.part.extents.end());
   if (item.outcome == ReadItem::Outcome::part) return {};
   if (item.outcome == ReadItem::Outcome::failed) {
@@ -296,7 +304,9 @@ Result<void> Backup::take(ReadItem item) {
     }
     case WalkEntry::Kind::other:
       ++summary_.others;
-      observer_.on_entry(entry, !entry.before ? Change::added : same_state(entry.node, *entry.before) ? Change::unmodified : Change::changed);
+      observer_.on_entry(entry, !entry.before                           ? Change::added
+                                : same_state(entry.node, *entry.before) ? Change::unmodified
+                                                                        : Change::changed);
       return add_node(entry.node);
     case WalkEntry::Kind::enter:
       ++summary_.directories;
@@ -337,14 +347,16 @@ Result<BackupResult> Backup::run() {
   auto chosen = choose();
   BackupResult result;
   if (chosen && !stop_.stop_requested()) {
-    auto tree = levels_.size() == 1 ? levels_.back().tree.finish() : Result<ObjectId>(Error(ErrorCode::cancelled, "interrupted"));
+    auto tree = levels_.size() == 1 ? levels_.back().tree.finish()
+                                    : Result<ObjectId>(Error(ErrorCode::cancelled, "interrupted"));
     if (tree) result.tree = *tree;
     if (tree) chosen = assembler_.flush();
     if (!tree) chosen = std::move(tree).error();
   }
   reading_.cancel();
   encoding_.finish();
-  // What the appender ran into comes first: the others only saw the pipeline close. What it stored before is kept, if the disk lets us.
+  // What the appender ran into comes first: the others only saw the pipeline close. What it stored before is
+  // kept, if the disk lets us.
   if (auto appended = side.wait(); !appended) {
     const auto kept = store_.flush();
     return std::move(appended).error();
@@ -355,7 +367,9 @@ Result<BackupResult> Backup::run() {
   if (interrupted || !chosen) {
     // What is encoded is kept: the next run will not have to do it again.
     KIN_TRY(store_.flush());
-    if (interrupted) return Error(ErrorCode::cancelled, "interrupted; what was stored so far is kept, and the next backup goes on from there");
+    if (interrupted)
+      return Error(ErrorCode::cancelled,
+                   "interrupted; what was stored so far is kept, and the next backup goes on from there");
     return std::move(chosen).error();
   }
 
@@ -381,7 +395,8 @@ Result<BackupResult> Backup::run() {
 
 }  // namespace
 
-Result<BackupResult> backup(BlockStore& store, ResumeLog& log, const BackupRequest& request, BackupObserver& observer, std::stop_token stop) {
+Result<BackupResult> backup(BlockStore& store, ResumeLog& log, const BackupRequest& request,
+                            BackupObserver& observer, std::stop_token stop) {
   return Backup(store, log, request, observer, std::move(stop)).run();
 }
 
@@ -393,7 +408,8 @@ void count_totals(const WalkOptions& options, BackupTotals& totals, std::stop_to
     }
     return !stop.stop_requested();
   };
-  const auto walked = Walker(options, nullptr, std::nullopt, emit, [](const std::string&, const Error&) {}).walk();
+  const auto walked =
+      Walker(options, nullptr, std::nullopt, emit, [](const std::string&, const Error&) {}).walk();
   totals.complete = walked.has_value() && !stop.stop_requested();
 }
 

@@ -1,18 +1,19 @@
 // Backup: walk ─► read and segment ×N ─► choose ×1 ─► encode and verify ×N ─► append ×1.
 //
-// The two middle stages keep the order of their input (OrderedStage), and whatever decides where an object goes runs in one thread: so -j1 and -j8 write the same
-// packs. Memory is bounded by the stages' limits, whatever the size of files and directories.
+// The two middle stages keep the order of their input (OrderedStage), and whatever decides where an object
+// goes runs in one thread: so -j1 and -j8 write the same packs. Memory is bounded by the stages' limits,
+// whatever the size of files and directories.
 #pragma once
+
+#include "lib/engine/block_store.h"
+#include "lib/engine/resume_log.h"
+#include "lib/engine/walker.h"
 
 #include <atomic>
 #include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
-
-#include "lib/engine/block_store.h"
-#include "lib/engine/resume_log.h"
-#include "lib/engine/walker.h"
 
 namespace kin {
 
@@ -22,7 +23,7 @@ class BackupObserver {
   enum class Change { added, changed, unmodified };
 
   virtual ~BackupObserver() = default;
-  virtual void on_entry(const WalkEntry&, Change) {}          // a file, link or device is done
+  virtual void on_entry(const WalkEntry&, Change) {}  // a file, link or device is done
   virtual void on_read(const std::string& /*path*/, std::uint64_t /*bytes*/) {}  // while a file is read
   virtual void on_skipped(const std::string& /*path*/, const Error&) {}
   virtual void on_warning(const std::string& /*message*/) {}
@@ -54,7 +55,8 @@ struct BackupResult {
 };
 
 // cancelled if asked to stop: what was stored so far is kept, and found again by the next backup.
-Result<BackupResult> backup(BlockStore& store, ResumeLog& log, const BackupRequest& request, BackupObserver& observer, std::stop_token stop);
+Result<BackupResult> backup(BlockStore& store, ResumeLog& log, const BackupRequest& request,
+                            BackupObserver& observer, std::stop_token stop);
 
 // What a backup would read, counted ahead for a progress bar.
 struct BackupTotals {

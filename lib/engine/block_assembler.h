@@ -1,11 +1,12 @@
-// BlockAssembler: objects in, blocks out. Objects that are stored already are dropped; large ones get a block of their own; small ones join a group, in the order in which
-// they come, because neighbours resemble each other: compressed together they take half of what they take alone. One thread at a time.
+// BlockAssembler: objects in, blocks out. Objects that are stored already are dropped; large ones get a block
+// of their own; small ones join a group, in the order in which they come, because neighbours resemble each
+// other: compressed together they take half of what they take alone. One thread at a time.
 #pragma once
+
+#include "lib/engine/block_store.h"
 
 #include <array>
 #include <functional>
-
-#include "lib/engine/block_store.h"
 
 namespace kin {
 

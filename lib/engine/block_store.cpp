@@ -4,7 +4,8 @@
 
 namespace kin {
 
-BlockContent::BlockContent(const std::vector<BlockObject>& objects, Bytes content) : content_(std::move(content)) {
+BlockContent::BlockContent(const std::vector<BlockObject>& objects, Bytes content)
+    : content_(std::move(content)) {
   entries_.reserve(objects.size());
   std::size_t offset = 0;
   for (const BlockObject& object : objects) {
@@ -16,7 +17,9 @@ BlockContent::BlockContent(const std::vector<BlockObject>& objects, Bytes conten
 }
 
 std::optional<ByteView> BlockContent::find(const ObjectId& id) const {
-  const auto at = std::lower_bound(entries_.begin(), entries_.end(), id, [](const Entry& entry, const ObjectId& wanted) { return entry.id < wanted; });
+  const auto at =
+      std::lower_bound(entries_.begin(), entries_.end(), id,
+                       [](const Entry& entry, const ObjectId& wanted) { return entry.id < wanted; });
   if (at == entries_.end() || at->id != id) return std::nullopt;
   return ByteView(content_).subspan(at->offset, at->size);
 }

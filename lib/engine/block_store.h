@@ -1,16 +1,16 @@
 // What backup, restore and check need from the repository, beyond single objects.
 #pragma once
 
+#include "lib/delta/block.h"
+#include "lib/object/object_store.h"
+#include "lib/object/segmenter.h"
+#include "lib/object/snapshot.h"
+
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "lib/delta/block.h"
-#include "lib/object/object_store.h"
-#include "lib/object/segmenter.h"
-#include "lib/object/snapshot.h"
 
 namespace kin {
 
@@ -60,9 +60,11 @@ class BlockStore : public BlockReader {
   virtual ObjectId id_of(ByteView object) const = 0;
   virtual const Segmenter& segmenter() const = 0;
 
-  // True, once, for an object that is neither stored nor claimed: the caller now has to append it. One thread at a time.
+  // True, once, for an object that is neither stored nor claimed: the caller now has to append it. One thread
+  // at a time.
   virtual Result<bool> claim(const ObjectId& id) = 0;
-  // Takes the block into a pack; gives the bytes that it takes there. In the order of the calls, one thread at a time (not the one that claims).
+  // Takes the block into a pack; gives the bytes that it takes there. In the order of the calls, one thread
+  // at a time (not the one that claims).
   virtual Result<std::uint64_t> append(const EncodedBlock& block) = 0;
   // Makes durable and known what was appended. One thread at a time; nobody appends meanwhile.
   virtual Result<void> flush() = 0;

@@ -13,12 +13,16 @@ class DryRunStore : public BlockStore {
   Result<std::shared_ptr<const Bytes>> load(const ObjectId& id) override { return store_.load(id); }
   Result<bool> contains(const ObjectId& id) override { return store_.contains(id); }
   Result<BlockRef> locate(const ObjectId& id) override { return store_.locate(id); }
-  Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) override { return store_.load_block(block); }
+  Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) override {
+    return store_.load_block(block);
+  }
   ObjectId id_of(ByteView object) const override { return store_.id_of(object); }
   const Segmenter& segmenter() const override { return store_.segmenter(); }
   Result<bool> claim(const ObjectId& id) override { return store_.claim(id); }
   // The payload is nearly all that a pack would take.
-  Result<std::uint64_t> append(const EncodedBlock& block) override { return block.payload.size() + encode_block_header(block.header).size(); }
+  Result<std::uint64_t> append(const EncodedBlock& block) override {
+    return block.payload.size() + encode_block_header(block.header).size();
+  }
   Result<void> flush() override { return {}; }
   Result<SnapshotId> commit(const Snapshot&) override { return SnapshotId{}; }
 

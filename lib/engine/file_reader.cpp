@@ -1,12 +1,12 @@
 #include "lib/engine/file_reader.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <fcntl.h>
 #include <limits>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace kin {
 namespace {
@@ -34,13 +34,15 @@ std::pair<std::uint64_t, std::uint64_t> next_data(int fd, std::uint64_t offset, 
 
 FileReader::FileReader(const BlockStore& store) : store_(store) {}
 
-Result<std::uint64_t> FileReader::read_run(int fd, std::uint64_t limit, const std::string& path, const Emit& emit) {
+Result<std::uint64_t> FileReader::read_run(int fd, std::uint64_t limit, const std::string& path,
+                                           const Emit& emit) {
   std::uint64_t total = 0;
   std::size_t have = 0;  // bytes in the buffer
   bool first = true, ended = false;
   for (;;) {
     const std::uint64_t left = limit - total - have;
-    const std::size_t want = static_cast<std::size_t>(std::min<std::uint64_t>(Segmenter::kMostBytes - have, left));
+    const std::size_t want =
+        static_cast<std::size_t>(std::min<std::uint64_t>(Segmenter::kMostBytes - have, left));
     if (!ended && want > 0) {
       if (buffer_.size() < have + want) buffer_.resize(have + want);
       KIN_TRY_ASSIGN(const std::size_t got, read_up_to(fd, std::span(buffer_).subspan(have, want), path));
@@ -50,7 +52,8 @@ Result<std::uint64_t> FileReader::read_run(int fd, std::uint64_t limit, const st
     if (have == 0) return total;
     const ByteView content = ByteView(buffer_).first(have);
     const bool all = ended || left == want;
-    const std::size_t cut = first && all && have <= Segmenter::kWholeBytes ? have : store_.segmenter().cut(content);
+    const std::size_t cut =
+        first && all && have <= Segmenter::kWholeBytes ? have : store_.segmenter().cut(content);
     FilePart part;
     NewObject& object = part.objects.emplace_back();
     object.bytes.assign(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(cut));
@@ -59,7 +62,8 @@ Result<std::uint64_t> FileReader::read_run(int fd, std::uint64_t limit, const st
     part.size = cut;
     if (!emit(std::move(part))) return stopped();
     total += cut;
-    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(cut), buffer_.begin() + static_cast<std::ptrdiff_t>(have), buffer_.begin());
+    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(cut),
+              buffer_.begin() + static_cast<std::ptrdiff_t>(have), buffer_.begin());
     have -= cut;
     first = false;
   }
@@ -96,8 +100,10 @@ Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit) {
       done = begin;
     }
     if (end <= begin) break;
-    if (::lseek(fd.get(), static_cast<off_t>(begin), SEEK_SET) < 0) return errno_error("cannot read", entry.path);
-    KIN_TRY_ASSIGN(const std::uint64_t got, read_run(fd.get(), std::min(end, size) - begin, entry.path, emit));
+    if (::lseek(fd.get(), static_cast<off_t>(begin), SEEK_SET) < 0)
+      return errno_error("cannot read", entry.path);
+    KIN_TRY_ASSIGN(const std::uint64_t got,
+                   read_run(fd.get(), std::min(end, size) - begin, entry.path, emit));
     done += got;
     if (got < std::min(end, size) - begin) break;
   }

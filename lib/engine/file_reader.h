@@ -1,13 +1,14 @@
-// FileReader: a file's bytes as objects, in parts, so that a file of any size passes through bounded memory. One instance per thread.
+// FileReader: a file's bytes as objects, in parts, so that a file of any size passes through bounded memory.
+// One instance per thread.
 #pragma once
-
-#include <functional>
-#include <string>
-#include <vector>
 
 #include "lib/engine/block_store.h"
 #include "lib/engine/node_io.h"
 #include "lib/engine/walker.h"
+
+#include <functional>
+#include <string>
+#include <vector>
 
 namespace kin {
 
@@ -29,8 +30,9 @@ class FileReader {
 
   explicit FileReader(const BlockStore& store);
 
-  // Opens and reads the entry's file. The node becomes what the file was when it was opened, and its size what was read.
-  // True if the file stayed the same meanwhile. Holes are skipped, not read. cancelled if `emit` gave false.
+  // Opens and reads the entry's file. The node becomes what the file was when it was opened, and its size
+  // what was read. True if the file stayed the same meanwhile. Holes are skipped, not read. cancelled if
+  // `emit` gave false.
   Result<bool> read_file(WalkEntry& entry, const Emit& emit);
 
   // To the end of a pipe.

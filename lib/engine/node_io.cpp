@@ -1,40 +1,54 @@
 #include "lib/engine/node_io.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <fcntl.h>
 #include <grp.h>
+#include <optional>
 #include <pwd.h>
+#include <set>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <array>
-#include <optional>
-#include <set>
 
 namespace kin {
 namespace {
 
 NodeType type_from_mode(mode_t mode) {
   switch (mode & S_IFMT) {
-    case S_IFDIR: return NodeType::directory;
-    case S_IFLNK: return NodeType::symlink;
-    case S_IFIFO: return NodeType::fifo;
-    case S_IFSOCK: return NodeType::socket;
-    case S_IFCHR: return NodeType::character_device;
-    case S_IFBLK: return NodeType::block_device;
-    default: return NodeType::file;
+    case S_IFDIR:
+      return NodeType::directory;
+    case S_IFLNK:
+      return NodeType::symlink;
+    case S_IFIFO:
+      return NodeType::fifo;
+    case S_IFSOCK:
+      return NodeType::socket;
+    case S_IFCHR:
+      return NodeType::character_device;
+    case S_IFBLK:
+      return NodeType::block_device;
+    default:
+      return NodeType::file;
   }
 }
 
-// The xattr calls have no *at form; a path through /proc reaches any file by descriptor and name, without opening it.
-std::string path_at(int directory, const std::string& name) { return fmt::format("/proc/self/fd/{}/{}", directory, name); }
+// The xattr calls have no *at form; a path through /proc reaches any file by descriptor and name, without
+// opening it.
+std::string path_at(int directory, const std::string& name) {
+  return fmt::format("/proc/self/fd/{}/{}", directory, name);
+}
 
-bool has_no_attributes(int error_number) { return error_number == ENOTSUP || error_number == ENODATA || error_number == ENOENT; }
+bool has_no_attributes(int error_number) {
+  return error_number == ENOTSUP || error_number == ENODATA || error_number == ENOENT;
+}
 
-Timestamp from_timespec(const timespec& time) { return {time.tv_sec, static_cast<std::uint32_t>(time.tv_nsec)}; }
+Timestamp from_timespec(const timespec& time) {
+  return {time.tv_sec, static_cast<std::uint32_t>(time.tv_nsec)};
+}
 
 Result<void> apply_attributes(int directory, const std::string& name, const Node& node) {
   const std::string path = path_at(directory, name);
@@ -42,8 +56,11 @@ Result<void> apply_attributes(int directory, const std::string& name, const Node
   std::set<std::string> wanted;
   for (const ExtendedAttribute& attribute : node.attributes) {
     wanted.insert(attribute.name);
-    if (::lsetxattr(path.c_str(), attribute.name.c_str(), attribute.value.data(), attribute.value.size(), 0) == 0) continue;
-    const bool privileged = !attribute.name.starts_with("user.") && !attribute.name.starts_with("system.posix_acl");
+    if (::lsetxattr(path.c_str(), attribute.name.c_str(), attribute.value.data(), attribute.value.size(),
+                    0) == 0)
+      continue;
+    const bool privileged =
+        !attribute.name.starts_with("user.") && !attribute.name.starts_with("system.posix_acl");
     if (errno == EPERM && privileged && ::geteuid() != 0) continue;
     if (!failed) failed = errno_error("cannot set attribute " + attribute.name + " of", name);
   }
@@ -51,7 +68,8 @@ Result<void> apply_attributes(int directory, const std::string& name, const Node
   KIN_TRY_ASSIGN(const std::vector<ExtendedAttribute> present, read_attributes(directory, name));
   for (const ExtendedAttribute& attribute : present) {
     if (wanted.contains(attribute.name) || attribute.name.starts_with("security.")) continue;
-    if (::lremovexattr(path.c_str(), attribute.name.c_str()) != 0 && !failed && errno != EPERM && !has_no_attributes(errno))
+    if (::lremovexattr(path.c_str(), attribute.name.c_str()) != 0 && !failed && errno != EPERM &&
+        !has_no_attributes(errno))
       failed = errno_error("cannot remove attribute " + attribute.name + " of", name);
   }
   if (failed) return *failed;
@@ -96,7 +114,8 @@ Node node_from_stat(std::string name, const struct stat& info, OwnerNames& names
 
 Result<struct stat> stat_at(int directory, const std::string& name) {
   struct stat info {};
-  if (::fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return errno_error("cannot read", name);
+  if (::fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+    return errno_error("cannot read", name);
   return info;
 }
 
@@ -121,7 +140,8 @@ Result<std::vector<ExtendedAttribute>> read_attributes(int directory, const std:
     attribute.name = at;
     attribute.value.resize(64 << 10);  // the kernel's limit
     const ssize_t got = ::lgetxattr(path.c_str(), at, attribute.value.data(), attribute.value.size());
-    if (got < 0 && !has_no_attributes(errno)) return errno_error("cannot read attribute " + attribute.name + " of", name);
+    if (got < 0 && !has_no_attributes(errno))
+      return errno_error("cannot read attribute " + attribute.name + " of", name);
     attribute.value.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
     attribute.value.shrink_to_fit();
   }
@@ -137,9 +157,9 @@ Result<std::string> read_link(int directory, const std::string& name) {
 }
 
 bool same_state(const Node& now, const Node& before) {
-  return now.type == before.type && now.size == before.size && now.mtime == before.mtime && now.ctime == before.ctime &&
-         now.inode == before.inode && now.mode == before.mode && now.uid == before.uid && now.gid == before.gid &&
-         now.device_number == before.device_number;
+  return now.type == before.type && now.size == before.size && now.mtime == before.mtime &&
+         now.ctime == before.ctime && now.inode == before.inode && now.mode == before.mode &&
+         now.uid == before.uid && now.gid == before.gid && now.device_number == before.device_number;
 }
 
 Result<void> apply_metadata(int directory, const std::string& name, const Node& node) {
@@ -148,14 +168,18 @@ Result<void> apply_metadata(int directory, const std::string& name, const Node& 
     if (!result && !failed) failed = std::move(result).error();
   };
   const bool symlink = node.type == NodeType::symlink;
-  // Owner before mode: a change of owner clears setuid. Attributes before mode: an ACL's mask is the group's bits.
-  if (::fchownat(directory, name.c_str(), node.uid, node.gid, AT_SYMLINK_NOFOLLOW) != 0 && (errno != EPERM || ::geteuid() == 0))
+  // Owner before mode: a change of owner clears setuid. Attributes before mode: an ACL's mask is the group's
+  // bits.
+  if (::fchownat(directory, name.c_str(), node.uid, node.gid, AT_SYMLINK_NOFOLLOW) != 0 &&
+      (errno != EPERM || ::geteuid() == 0))
     keep(errno_error("cannot set the owner of", name));
   keep(apply_attributes(directory, name, node));
-  if (!symlink && ::fchmodat(directory, name.c_str(), node.mode, 0) != 0) keep(errno_error("cannot set the mode of", name));
+  if (!symlink && ::fchmodat(directory, name.c_str(), node.mode, 0) != 0)
+    keep(errno_error("cannot set the mode of", name));
   const timespec mtime{static_cast<time_t>(node.mtime.seconds), static_cast<long>(node.mtime.nanoseconds)};
   const timespec times[2] = {mtime, mtime};
-  if (::utimensat(directory, name.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0) keep(errno_error("cannot set the time of", name));
+  if (::utimensat(directory, name.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0)
+    keep(errno_error("cannot set the time of", name));
   if (failed) return *failed;
   return {};
 }

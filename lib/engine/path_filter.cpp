@@ -1,12 +1,11 @@
 #include "lib/engine/path_filter.h"
 
-#include <fnmatch.h>
-
-#include <algorithm>
-#include <span>
-
 #include "lib/base/bytes.h"
 #include "lib/base/file.h"
+
+#include <algorithm>
+#include <fnmatch.h>
+#include <span>
 
 namespace kin {
 namespace {

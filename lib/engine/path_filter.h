@@ -1,15 +1,16 @@
 // Patterns that choose paths, with restic's meaning.
 //
-// A pattern is a path of shell patterns: "*.o", "build/*.o", "/home/*/cache", "a/**/z". One that starts with '/' must match from the root; any other may
-// start at any component. A pattern that matches a directory matches all below it. '**' stands for any number of components. A leading '!' takes back
-// what earlier patterns matched.
+// A pattern is a path of shell patterns: "*.o", "build/*.o", "/home/*/cache", "a/**/z". One that starts with
+// '/' must match from the root; any other may start at any component. A pattern that matches a directory
+// matches all below it. '**' stands for any number of components. A leading '!' takes back what earlier
+// patterns matched.
 #pragma once
+
+#include "lib/base/result.h"
 
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "lib/base/result.h"
 
 namespace kin {
 

@@ -1,18 +1,17 @@
 #include "lib/engine/restore.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <map>
-#include <set>
-
 #include "lib/base/worker_pool.h"
 #include "lib/engine/node_io.h"
 #include "lib/engine/restored_file.h"
 #include "lib/engine/target_directory.h"
 #include "lib/object/content.h"
 #include "lib/object/tree.h"
+
+#include <fcntl.h>
+#include <map>
+#include <set>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace kin {
 namespace {
@@ -28,7 +27,11 @@ using Action = RestoreObserver::Action;
 class Restore {
  public:
   Restore(BlockStore& store, const RestoreRequest& request, RestoreObserver& observer, std::stop_token stop)
-      : store_(store), request_(request), observer_(observer), stop_(std::move(stop)), pool_(request.jobs, kInFlightBytes) {}
+      : store_(store),
+        request_(request),
+        observer_(observer),
+        stop_(std::move(stop)),
+        pool_(request.jobs, kInFlightBytes) {}
 
   Result<RestoreStats> run();
 
@@ -125,7 +128,8 @@ bool Restore::wanted(const std::string& tree_path) const {
 Result<std::shared_ptr<const Fd>> Restore::open_place(Place& place) {
   if (place.fd) return place.fd;
   KIN_TRY_ASSIGN(const auto above, open_place(*place.parent));
-  KIN_TRY_ASSIGN(place.fd, open_or_make_directory(*above, place.node.name, request_.overwrite != Overwrite::never));
+  KIN_TRY_ASSIGN(place.fd,
+                 open_or_make_directory(*above, place.node.name, request_.overwrite != Overwrite::never));
   return place.fd;
 }
 
@@ -136,26 +140,28 @@ bool Restore::keep_existing(const Fd& directory, const Node& node) {
   if (request_.overwrite == Overwrite::never) return true;
   const Timestamp mtime{info->st_mtim.tv_sec, static_cast<std::uint32_t>(info->st_mtim.tv_nsec)};
   if (request_.overwrite == Overwrite::if_newer) return node.mtime <= mtime;
-  return S_ISREG(info->st_mode) && node.type == NodeType::file && mtime == node.mtime && static_cast<std::uint64_t>(info->st_size) == node.size;
+  return S_ISREG(info->st_mode) && node.type == NodeType::file && mtime == node.mtime &&
+         static_cast<std::uint64_t>(info->st_size) == node.size;
 }
 
 void Restore::restore_file(Place& place, Node node, const std::string& path) {
   const std::vector<Extent> content = node.content;
   auto file = std::make_shared<RestoredFile>(place.fd, std::move(node), path, request_.sparse);
   files_.push_back(file);
-  const auto planned = for_each_extent(store_, content, [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
-    if (extent.kind == Extent::Kind::hole) return {};
-    KIN_TRY_ASSIGN(const BlockRef block, store_.locate(extent.id));
-    blocks_[block].push_back({file, offset, extent.id, extent.size});
-    ++file->pieces_left;
-    ++pieces_;
-    window_bytes_ += extent.size;
-    if (pieces_ >= kWindowPieces || window_bytes_ >= kWindowBytes) {
-      KIN_TRY(run_window());
-      files_.push_back(file);
-    }
-    return {};
-  });
+  const auto planned =
+      for_each_extent(store_, content, [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
+        if (extent.kind == Extent::Kind::hole) return {};
+        KIN_TRY_ASSIGN(const BlockRef block, store_.locate(extent.id));
+        blocks_[block].push_back({file, offset, extent.id, extent.size});
+        ++file->pieces_left;
+        ++pieces_;
+        window_bytes_ += extent.size;
+        if (pieces_ >= kWindowPieces || window_bytes_ >= kWindowBytes) {
+          KIN_TRY(run_window());
+          files_.push_back(file);
+        }
+        return {};
+      });
   if (!planned) fail_file(*file, planned.error());
   file->planned = true;
 }
@@ -240,7 +246,8 @@ Result<void> Restore::restore_directory(Place& place, const ObjectId& tree, int 
     return {};
   }
   if (request_.dry_run && place.parent != nullptr && place.parent->fd) {
-    Fd existing(::openat(place.parent->fd->get(), place.node.name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    Fd existing(::openat(place.parent->fd->get(), place.node.name.c_str(),
+                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (existing) place.fd = std::make_shared<const Fd>(std::move(existing));
   }
   TreeCursor cursor(store_, tree);
@@ -300,7 +307,10 @@ void Restore::write_block(const BlockRef& block, const std::vector<Piece>& piece
       const std::optional<ByteView> bytes = (*content)->find(piece.id);
       const bool right = bytes && bytes->size() == piece.size;
       auto written = right ? file.write(*bytes, piece.offset)
-                           : Result<void>(Error(ErrorCode::corrupt, "object " + piece.id.short_hex() + " is not where the index says, or not of the size that the tree says"));
+                           : Result<void>(Error(
+                                 ErrorCode::corrupt,
+                                 "object " + piece.id.short_hex() +
+                                     " is not where the index says, or not of the size that the tree says"));
       if (!written) fail_file(file, written.error());
       if (written) observer_.on_bytes(bytes->size());
     }
@@ -310,12 +320,14 @@ void Restore::write_block(const BlockRef& block, const std::vector<Piece>& piece
 
 void Restore::verify_file(RestoredFile& file) {
   if (file.failed) return;
-  const auto same = for_each_extent(store_, file.node().content, [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
-    if (extent.kind == Extent::Kind::hole) return {};
-    KIN_TRY_ASSIGN(const Bytes bytes, file.read_back(offset, static_cast<std::size_t>(extent.size)));
-    if (store_.id_of(bytes) != extent.id) return Error(ErrorCode::io, "the file does not read back as it was written");
-    return {};
-  });
+  const auto same = for_each_extent(
+      store_, file.node().content, [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
+        if (extent.kind == Extent::Kind::hole) return {};
+        KIN_TRY_ASSIGN(const Bytes bytes, file.read_back(offset, static_cast<std::size_t>(extent.size)));
+        if (store_.id_of(bytes) != extent.id)
+          return Error(ErrorCode::io, "the file does not read back as it was written");
+        return {};
+      });
   if (!same) return fail_file(file, same.error());
   count(&RestoreStats::verified);
 }
@@ -326,10 +338,12 @@ void Restore::make_link(const Link& link) {
   components.pop_back();
   const auto make = [&]() -> Result<void> {
     KIN_TRY_ASSIGN(const Fd directory, open_below(*target_, components));
-    if (::linkat(directory.get(), name.c_str(), link.directory->get(), link.node.name.c_str(), 0) == 0) return {};
+    if (::linkat(directory.get(), name.c_str(), link.directory->get(), link.node.name.c_str(), 0) == 0)
+      return {};
     if (errno != EEXIST) return errno_error("cannot link", link.path);
     KIN_TRY(remove_entry(*link.directory, link.node.name, request_.delete_extra));
-    if (::linkat(directory.get(), name.c_str(), link.directory->get(), link.node.name.c_str(), 0) != 0) return errno_error("cannot link", link.path);
+    if (::linkat(directory.get(), name.c_str(), link.directory->get(), link.node.name.c_str(), 0) != 0)
+      return errno_error("cannot link", link.path);
     return {};
   };
   if (auto made = make(); !made) return fail(link.path, made.error());
@@ -352,14 +366,17 @@ Result<void> Restore::run_window() {
   for (const auto& file : files_)
     if (file->planned && file->pieces_left == 0) finish_file(*file);
   for (const auto& file : files_)
-    if (request_.verify && file->finished) pool_.submit([this, file]() -> Result<void> { return verify_file(*file), Result<void>(); }, Segmenter::kMostBytes);
+    if (request_.verify && file->finished)
+      pool_.submit([this, file]() -> Result<void> { return verify_file(*file), Result<void>(); },
+                   Segmenter::kMostBytes);
   KIN_TRY(pool_.wait());
   files_.clear();
   for (const Link& link : links_) make_link(link);
   links_.clear();
   // Last, since each entry made above changes its directory's time.
   for (const LeftDirectory& directory : left_) {
-    if (auto applied = apply_metadata(directory.parent->get(), directory.node.name, directory.node); !applied) fail(directory.path, applied.error());
+    if (auto applied = apply_metadata(directory.parent->get(), directory.node.name, directory.node); !applied)
+      fail(directory.path, applied.error());
   }
   left_.clear();
   pieces_ = 0;
@@ -384,7 +401,8 @@ Result<RestoreStats> Restore::run() {
 
 }  // namespace
 
-Result<RestoreStats> restore(BlockStore& store, const RestoreRequest& request, RestoreObserver& observer, std::stop_token stop) {
+Result<RestoreStats> restore(BlockStore& store, const RestoreRequest& request, RestoreObserver& observer,
+                             std::stop_token stop) {
   return Restore(store, request, observer, std::move(stop)).run();
 }
 

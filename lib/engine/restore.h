@@ -1,19 +1,22 @@
 // Restore: a tree back to disk.
 //
-// The tree is walked in order; files are collected into a window, and the blocks that hold their objects are read forwards, each decoded once and written to all files that need
-// it, by several threads. Then metadata is set, links are made and the next window begins. Memory is bounded by the window, whatever the tree's size.
+// The tree is walked in order; files are collected into a window, and the blocks that hold their objects are
+// read forwards, each decoded once and written to all files that need it, by several threads. Then metadata
+// is set, links are made and the next window begins. Memory is bounded by the window, whatever the tree's
+// size.
 //
-// Everything is reached by directory descriptor and a single safe name, never through a link: whatever a tree says, nothing outside the target is touched. A file that is
-// there already is replaced only once its successor is complete.
+// Everything is reached by directory descriptor and a single safe name, never through a link: whatever a tree
+// says, nothing outside the target is touched. A file that is there already is replaced only once its
+// successor is complete.
 #pragma once
-
-#include <optional>
-#include <stop_token>
-#include <string>
 
 #include "lib/engine/block_store.h"
 #include "lib/engine/path_filter.h"
 #include "lib/object/node.h"
+
+#include <optional>
+#include <stop_token>
+#include <string>
 
 namespace kin {
 
@@ -52,7 +55,9 @@ struct RestoreStats {
   bool corrupt = false;  // one of the failures was damage in the repository
 };
 
-// An error only if nothing can go on: an unusable target, a stop. What fails for one path is told to the observer and counted.
-Result<RestoreStats> restore(BlockStore& store, const RestoreRequest& request, RestoreObserver& observer, std::stop_token stop);
+// An error only if nothing can go on: an unusable target, a stop. What fails for one path is told to the
+// observer and counted.
+Result<RestoreStats> restore(BlockStore& store, const RestoreRequest& request, RestoreObserver& observer,
+                             std::stop_token stop);
 
 }  // namespace kin

@@ -1,13 +1,13 @@
 #include "lib/engine/restored_file.h"
 
-#include <fcntl.h>
-#include <fmt/core.h>
-#include <unistd.h>
-
-#include <algorithm>
-
 #include "lib/engine/node_io.h"
 #include "lib/engine/target_directory.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace kin {
 namespace {
@@ -62,14 +62,19 @@ Result<void> RestoredFile::write(ByteView bytes, std::uint64_t offset) {
 Result<void> RestoredFile::finish() {
   MutexLock lock(mutex_);
   KIN_TRY(open());
-  const bool holes = sparse_ || std::any_of(node_.content.begin(), node_.content.end(),
-                                            [](const Extent& extent) { return extent.kind != Extent::Kind::data; });
-  if (holes && ::ftruncate(fd_.get(), static_cast<off_t>(node_.size)) != 0) return errno_error("cannot set the size of", path_);
-  // The new file has the node's name before its metadata is set, or a read-only directory's sticky bit could keep it from being renamed.
-  if (written_name_ != node_.name && ::renameat(directory_->get(), written_name_.c_str(), directory_->get(), node_.name.c_str()) != 0) {
+  const bool holes =
+      sparse_ || std::any_of(node_.content.begin(), node_.content.end(),
+                             [](const Extent& extent) { return extent.kind != Extent::Kind::data; });
+  if (holes && ::ftruncate(fd_.get(), static_cast<off_t>(node_.size)) != 0)
+    return errno_error("cannot set the size of", path_);
+  // The new file has the node's name before its metadata is set, or a read-only directory's sticky bit could
+  // keep it from being renamed.
+  if (written_name_ != node_.name &&
+      ::renameat(directory_->get(), written_name_.c_str(), directory_->get(), node_.name.c_str()) != 0) {
     if (errno != EISDIR) return errno_error("cannot replace", path_);
     KIN_TRY(remove_entry(*directory_, node_.name, false));
-    if (::renameat(directory_->get(), written_name_.c_str(), directory_->get(), node_.name.c_str()) != 0) return errno_error("cannot replace", path_);
+    if (::renameat(directory_->get(), written_name_.c_str(), directory_->get(), node_.name.c_str()) != 0)
+      return errno_error("cannot replace", path_);
   }
   written_name_ = node_.name;
   finished = true;

@@ -1,16 +1,17 @@
 // RestoredFile: a file under restoration, written piece by piece from several threads. Thread-safe.
 //
-// Where nothing is in the way it grows under its own name, and goes again if it fails. Where something is, it grows beside that and takes its place when complete, so that
-// damage in the repository never costs a file that was still there.
+// Where nothing is in the way it grows under its own name, and goes again if it fails. Where something is, it
+// grows beside that and takes its place when complete, so that damage in the repository never costs a file
+// that was still there.
 #pragma once
-
-#include <atomic>
-#include <memory>
-#include <string>
 
 #include "lib/base/file.h"
 #include "lib/base/mutex.h"
 #include "lib/object/node.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
 
 namespace kin {
 

@@ -2,13 +2,13 @@
 // Only a hint: an entry counts if the objects that it names are stored. Thread-safe.
 #pragma once
 
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
+
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "lib/base/bytes.h"
-#include "lib/base/result.h"
 
 namespace kin {
 

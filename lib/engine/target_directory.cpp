@@ -1,8 +1,9 @@
 #include "lib/engine/target_directory.h"
 
+#include <fmt/core.h>
+
 #include <dirent.h>
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -14,11 +15,16 @@ constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
 mode_t mode_of(NodeType type) {
   switch (type) {
-    case NodeType::fifo: return S_IFIFO;
-    case NodeType::socket: return S_IFSOCK;
-    case NodeType::character_device: return S_IFCHR;
-    case NodeType::block_device: return S_IFBLK;
-    default: return S_IFREG;
+    case NodeType::fifo:
+      return S_IFIFO;
+    case NodeType::socket:
+      return S_IFSOCK;
+    case NodeType::character_device:
+      return S_IFCHR;
+    case NodeType::block_device:
+      return S_IFBLK;
+    default:
+      return S_IFREG;
   }
 }
 
@@ -27,22 +33,28 @@ mode_t mode_of(NodeType type) {
 Result<std::shared_ptr<const Fd>> open_target(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0 && !S_ISDIR(info.st_mode))
-    return Error(ErrorCode::invalid_argument, fmt::format("the target {} is not a directory", printable(path)));
+    return Error(ErrorCode::invalid_argument,
+                 fmt::format("the target {} is not a directory", printable(path)));
   KIN_TRY(make_directories(path, 0700));
   auto fd = std::make_shared<const Fd>(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!*fd) return errno_error("cannot open", path);
   return fd;
 }
 
-Result<std::shared_ptr<const Fd>> open_or_make_directory(const Fd& parent, const std::string& name, bool replace) {
+Result<std::shared_ptr<const Fd>> open_or_make_directory(const Fd& parent, const std::string& name,
+                                                         bool replace) {
   for (bool first = true;; first = false) {
     auto fd = std::make_shared<const Fd>(::openat(parent.get(), name.c_str(), kDirectoryFlags));
     if (*fd) return fd;
     const bool in_the_way = errno == ENOTDIR || errno == ELOOP;
     if (!first || (errno != ENOENT && !in_the_way)) return errno_error("cannot open", name);
-    if (in_the_way && !replace) return Error(ErrorCode::io, fmt::format("cannot make directory {}: something else is there", printable(name)));
-    if (in_the_way && ::unlinkat(parent.get(), name.c_str(), 0) != 0) return errno_error("cannot remove", name);
-    if (::mkdirat(parent.get(), name.c_str(), 0700) != 0 && errno != EEXIST) return errno_error("cannot make directory", name);
+    if (in_the_way && !replace)
+      return Error(ErrorCode::io,
+                   fmt::format("cannot make directory {}: something else is there", printable(name)));
+    if (in_the_way && ::unlinkat(parent.get(), name.c_str(), 0) != 0)
+      return errno_error("cannot remove", name);
+    if (::mkdirat(parent.get(), name.c_str(), 0700) != 0 && errno != EEXIST)
+      return errno_error("cannot make directory", name);
   }
 }
 
@@ -85,10 +97,12 @@ Result<void> remove_entry(const Fd& parent, const std::string& name, bool recurs
 
 Result<void> make_special(const Fd& parent, const Node& node) {
   if (node.type == NodeType::symlink) {
-    if (::symlinkat(node.target.c_str(), parent.get(), node.name.c_str()) != 0) return errno_error("cannot make link", node.name);
+    if (::symlinkat(node.target.c_str(), parent.get(), node.name.c_str()) != 0)
+      return errno_error("cannot make link", node.name);
     return {};
   }
-  const dev_t device = makedev(static_cast<unsigned>(node.device_number >> 32), static_cast<unsigned>(node.device_number));
+  const dev_t device =
+      makedev(static_cast<unsigned>(node.device_number >> 32), static_cast<unsigned>(node.device_number));
   if (::mknodat(parent.get(), node.name.c_str(), mode_of(node.type) | 0600, device) != 0)
     return errno_error(fmt::format("cannot make {}", name_of(node.type)), node.name);
   return {};

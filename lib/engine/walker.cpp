@@ -1,18 +1,19 @@
 #include "lib/engine/walker.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <dirent.h>
+#include <fcntl.h>
 #include <map>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace kin {
 namespace {
 
-// Each level holds a descriptor and a stack frame. Nothing real is deeper; a hostile tree gets an error instead of a crash.
+// Each level holds a descriptor and a stack frame. Nothing real is deeper; a hostile tree gets an error
+// instead of a crash.
 constexpr int kMostDepth = 4000;
 
 constexpr std::string_view kCacheTag = "Signature: 8a477f597d28d172789f06886806bc55";
@@ -97,8 +98,13 @@ struct Walker::PlanNode {
   std::map<std::string, PlanNode> children;
 };
 
-Walker::Walker(const WalkOptions& options, ObjectReader* parent_reader, std::optional<ObjectId> parent, Emit emit, Skip skip)
-    : options_(options), parent_reader_(parent_reader), parent_(parent), emit_(std::move(emit)), skip_(std::move(skip)) {}
+Walker::Walker(const WalkOptions& options, ObjectReader* parent_reader, std::optional<ObjectId> parent,
+               Emit emit, Skip skip)
+    : options_(options),
+      parent_reader_(parent_reader),
+      parent_(parent),
+      emit_(std::move(emit)),
+      skip_(std::move(skip)) {}
 
 Result<void> Walker::walk() {
   PlanNode root;
@@ -151,12 +157,15 @@ bool Walker::walk_plan(const PlanNode& plan, const std::string& tree_path, std::
     }
     WalkEntry entry = directory_above(child, name, node_before);
     entry.tree_path = child_tree_path;
-    if (!emit_(std::move(entry)) || !walk_plan(child, child_tree_path, subtree_of(node_before)) || !emit_(leave())) return false;
+    if (!emit_(std::move(entry)) || !walk_plan(child, child_tree_path, subtree_of(node_before)) ||
+        !emit_(leave()))
+      return false;
   }
   return true;
 }
 
-bool Walker::walk_source(const BackupSource& source, const std::string& name, const std::string& tree_path, std::optional<Node> before) {
+bool Walker::walk_source(const BackupSource& source, const std::string& name, const std::string& tree_path,
+                         std::optional<Node> before) {
   std::string path = source.path;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const std::size_t slash = path.rfind('/');
@@ -172,7 +181,8 @@ bool Walker::walk_source(const BackupSource& source, const std::string& name, co
 }
 
 // The entry of a directory that is there only because a source is below it.
-WalkEntry Walker::directory_above(const PlanNode& plan, const std::string& name, const std::optional<Node>& before) {
+WalkEntry Walker::directory_above(const PlanNode& plan, const std::string& name,
+                                  const std::optional<Node>& before) {
   WalkEntry entry;
   entry.kind = WalkEntry::Kind::enter;
   entry.path = plan.path;
@@ -180,7 +190,8 @@ WalkEntry Walker::directory_above(const PlanNode& plan, const std::string& name,
   if (!plan.path.empty() && ::stat(plan.path.c_str(), &info) == 0) {
     entry.node = node_from_stat(name, info, names_);
     const Fd directory(::open(plan.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (auto attributes = read_attributes(directory.get(), "."); directory && attributes) entry.node.attributes = *std::move(attributes);
+    if (auto attributes = read_attributes(directory.get(), "."); directory && attributes)
+      entry.node.attributes = *std::move(attributes);
     return entry;
   }
   entry.node.name = name;
@@ -198,17 +209,20 @@ bool Walker::has_exclusion_marker(const OpenDirectory& directory) const {
   for (const std::string& marker : options_.exclude_if_present) {
     const std::size_t colon = marker.find(':');
     const std::string name = marker.substr(0, colon);
-    if (colon == std::string::npos ? ::faccessat(directory->get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0
-                                   : starts_with(directory->get(), name, std::string_view(marker).substr(colon + 1)))
+    if (colon == std::string::npos
+            ? ::faccessat(directory->get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0
+            : starts_with(directory->get(), name, std::string_view(marker).substr(colon + 1)))
       return true;
   }
   return false;
 }
 
-bool Walker::walk_directory(const OpenDirectory& directory, const std::string& path, const std::string& tree_path, std::optional<ObjectId> before,
+bool Walker::walk_directory(const OpenDirectory& directory, const std::string& path,
+                            const std::string& tree_path, std::optional<ObjectId> before,
                             std::uint64_t device, int depth) {
   if (depth > kMostDepth) {
-    skip_(path, Error(ErrorCode::io, fmt::format("{}: more than {} directories deep", printable(path), kMostDepth)));
+    skip_(path, Error(ErrorCode::io,
+                      fmt::format("{}: more than {} directories deep", printable(path), kMostDepth)));
     return true;
   }
   auto names = list_names(directory->get(), path);
@@ -217,15 +231,19 @@ bool Walker::walk_directory(const OpenDirectory& directory, const std::string& p
     return true;
   }
   if (has_exclusion_marker(directory)) return true;
-  if (options_.exclude_caches && starts_with(directory->get(), "CACHEDIR.TAG", kCacheTag)) *names = {"CACHEDIR.TAG"};
+  if (options_.exclude_caches && starts_with(directory->get(), "CACHEDIR.TAG", kCacheTag))
+    *names = {"CACHEDIR.TAG"};
   BeforeCursor cursor(parent_reader_, before);
   for (const std::string& name : *names)
-    if (!walk_entry(directory, name, name, join(path, name), tree_path + "/" + name, cursor.find(name), device, depth)) return false;
+    if (!walk_entry(directory, name, name, join(path, name), tree_path + "/" + name, cursor.find(name),
+                    device, depth))
+      return false;
   return true;
 }
 
-bool Walker::walk_entry(const OpenDirectory& directory, const std::string& disk_name, const std::string& name, const std::string& path,
-                        const std::string& tree_path, std::optional<Node> before, std::optional<std::uint64_t> device, int depth) {
+bool Walker::walk_entry(const OpenDirectory& directory, const std::string& disk_name, const std::string& name,
+                        const std::string& path, const std::string& tree_path, std::optional<Node> before,
+                        std::optional<std::uint64_t> device, int depth) {
   if (options_.excludes.matches(path)) return true;
   const auto info = stat_at(directory->get(), disk_name);
   if (!info) {
@@ -234,7 +252,9 @@ bool Walker::walk_entry(const OpenDirectory& directory, const std::string& disk_
   }
   const bool other_system = options_.one_file_system && device && *device != info->st_dev;
   if (other_system && !S_ISDIR(info->st_mode)) return true;
-  if (options_.exclude_larger_than && S_ISREG(info->st_mode) && static_cast<std::uint64_t>(info->st_size) > *options_.exclude_larger_than) return true;
+  if (options_.exclude_larger_than && S_ISREG(info->st_mode) &&
+      static_cast<std::uint64_t>(info->st_size) > *options_.exclude_larger_than)
+    return true;
 
   WalkEntry entry;
   entry.node = node_from_stat(name, *info, names_);
@@ -271,7 +291,8 @@ bool Walker::walk_entry(const OpenDirectory& directory, const std::string& disk_
   if (options_.never_enter.contains({info->st_dev, info->st_ino})) return true;
   OpenDirectory inside;
   if (!other_system) {
-    inside = std::make_shared<const Fd>(::openat(directory->get(), disk_name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    inside = std::make_shared<const Fd>(
+        ::openat(directory->get(), disk_name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!*inside) {
       skip_(path, errno_error("cannot open", path));
       return true;
@@ -280,7 +301,8 @@ bool Walker::walk_entry(const OpenDirectory& directory, const std::string& disk_
   entry.kind = WalkEntry::Kind::enter;
   if (!emit_(std::move(entry))) return false;
   // A mount point of another file system is kept as an empty directory.
-  if (inside && !walk_directory(inside, path, tree_path, subtree_of(before), info->st_dev, depth + 1)) return false;
+  if (inside && !walk_directory(inside, path, tree_path, subtree_of(before), info->st_dev, depth + 1))
+    return false;
   return emit_(leave());
 }
 

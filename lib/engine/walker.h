@@ -1,8 +1,16 @@
-// Walker: goes through what a backup should hold, in the order of the tree, and says of each entry whether it has to be read.
+// Walker: goes through what a backup should hold, in the order of the tree, and says of each entry whether it
+// has to be read.
 //
-// Directories are held open and their entries reached by name, so that no path is too long. Within a directory the order is that of names as bytes; the
-// parent snapshot's tree has the same order, so that comparing with it is a merge, not a search.
+// Directories are held open and their entries reached by name, so that no path is too long. Within a
+// directory the order is that of names as bytes; the parent snapshot's tree has the same order, so that
+// comparing with it is a merge, not a search.
 #pragma once
+
+#include "lib/base/file.h"
+#include "lib/engine/node_io.h"
+#include "lib/engine/path_filter.h"
+#include "lib/object/node.h"
+#include "lib/object/tree.h"
 
 #include <functional>
 #include <memory>
@@ -12,15 +20,10 @@
 #include <string>
 #include <vector>
 
-#include "lib/base/file.h"
-#include "lib/engine/node_io.h"
-#include "lib/engine/path_filter.h"
-#include "lib/object/node.h"
-#include "lib/object/tree.h"
-
 namespace kin {
 
-// A file or directory to back up, and where it goes in the tree (components; empty: its entries are the root's).
+// A file or directory to back up, and where it goes in the tree (components; empty: its entries are the
+// root's).
 struct BackupSource {
   std::string path;
   std::vector<std::string> tree_path;
@@ -29,11 +32,12 @@ struct BackupSource {
 struct WalkOptions {
   std::vector<BackupSource> sources;
   PathFilter excludes;
-  bool exclude_caches = false;                   // directories with a CACHEDIR.TAG keep only that
-  std::vector<std::string> exclude_if_present;   // FILE or FILE:HEADER
+  bool exclude_caches = false;                  // directories with a CACHEDIR.TAG keep only that
+  std::vector<std::string> exclude_if_present;  // FILE or FILE:HEADER
   std::optional<std::uint64_t> exclude_larger_than;
   bool one_file_system = false;
-  std::set<std::pair<std::uint64_t, std::uint64_t>> never_enter;  // device and inode: the repository itself, the cache
+  std::set<std::pair<std::uint64_t, std::uint64_t>>
+      never_enter;  // device and inode: the repository itself, the cache
 };
 
 using OpenDirectory = std::shared_ptr<const Fd>;
@@ -61,7 +65,8 @@ class Walker {
   using Skip = std::function<void(const std::string& path, const Error& error)>;
 
   // `parent` is the tree to compare with, if there is one.
-  Walker(const WalkOptions& options, ObjectReader* parent_reader, std::optional<ObjectId> parent, Emit emit, Skip skip);
+  Walker(const WalkOptions& options, ObjectReader* parent_reader, std::optional<ObjectId> parent, Emit emit,
+         Skip skip);
 
   // not_found if none of the sources is there.
   Result<void> walk();
@@ -70,11 +75,13 @@ class Walker {
   struct PlanNode;
 
   bool walk_plan(const PlanNode& plan, const std::string& tree_path, std::optional<ObjectId> before);
-  bool walk_directory(const OpenDirectory& directory, const std::string& path, const std::string& tree_path, std::optional<ObjectId> before,
-                      std::uint64_t device, int depth);
-  bool walk_source(const BackupSource& source, const std::string& name, const std::string& tree_path, std::optional<Node> before);
-  bool walk_entry(const OpenDirectory& directory, const std::string& disk_name, const std::string& name, const std::string& path,
-                  const std::string& tree_path, std::optional<Node> before, std::optional<std::uint64_t> device, int depth);
+  bool walk_directory(const OpenDirectory& directory, const std::string& path, const std::string& tree_path,
+                      std::optional<ObjectId> before, std::uint64_t device, int depth);
+  bool walk_source(const BackupSource& source, const std::string& name, const std::string& tree_path,
+                   std::optional<Node> before);
+  bool walk_entry(const OpenDirectory& directory, const std::string& disk_name, const std::string& name,
+                  const std::string& path, const std::string& tree_path, std::optional<Node> before,
+                  std::optional<std::uint64_t> device, int depth);
   WalkEntry directory_above(const PlanNode& plan, const std::string& name, const std::optional<Node>& before);
   bool has_exclusion_marker(const OpenDirectory& directory) const;
 

@@ -6,7 +6,8 @@
 namespace kin {
 namespace {
 
-// A list of lists of lists ... of 4,096 each: 8 levels are more than any file needs, and end a loop in a forged list.
+// A list of lists of lists ... of 4,096 each: 8 levels are more than any file needs, and end a loop in a
+// forged list.
 constexpr int kMostLevels = 8;
 constexpr std::uint8_t kListVersion = 1;
 
@@ -27,8 +28,8 @@ Result<std::vector<Extent>> decode_list(ByteView bytes, const Extent& list) {
   return extents;
 }
 
-Result<void> visit_extents(ObjectReader& reader, const std::vector<Extent>& extents, std::uint64_t offset, int level,
-                           const VisitExtent& visit, const VisitList& visit_list) {
+Result<void> visit_extents(ObjectReader& reader, const std::vector<Extent>& extents, std::uint64_t offset,
+                           int level, const VisitExtent& visit, const VisitList& visit_list) {
   if (level > kMostLevels) return Error(ErrorCode::corrupt, "extent lists are nested too deep");
   for (const Extent& extent : extents) {
     if (extent.kind != Extent::Kind::list) {
@@ -67,8 +68,8 @@ Result<std::vector<Extent>> fold_extents(std::vector<Extent> extents, const Stor
   return extents;
 }
 
-Result<void> for_each_extent(ObjectReader& reader, const std::vector<Extent>& extents, const VisitExtent& visit,
-                             const VisitList& visit_list) {
+Result<void> for_each_extent(ObjectReader& reader, const std::vector<Extent>& extents,
+                             const VisitExtent& visit, const VisitList& visit_list) {
   return visit_extents(reader, extents, 0, 0, visit, visit_list);
 }
 

@@ -1,12 +1,13 @@
-// A file's content as extents. A node holds up to kInlineExtents of them itself; beyond that they go into list objects of up to
-// kListExtents each, and lists of lists, so that a node stays small for a file of any size.
+// A file's content as extents. A node holds up to kInlineExtents of them itself; beyond that they go into
+// list objects of up to kListExtents each, and lists of lists, so that a node stays small for a file of any
+// size.
 #pragma once
-
-#include <functional>
-#include <vector>
 
 #include "lib/object/node.h"
 #include "lib/object/object_store.h"
+
+#include <functional>
+#include <vector>
 
 namespace kin {
 
@@ -18,11 +19,11 @@ using StoreObject = std::function<Result<ObjectId>(ObjectKind kind, Bytes bytes)
 // Extents as a node should hold them; lists that this needs are stored by `store`.
 Result<std::vector<Extent>> fold_extents(std::vector<Extent> extents, const StoreObject& store);
 
-// Calls `visit` for each data extent and hole, in order, with its offset in the file. Lists are loaded one at a time.
-// `visit_list`, if given, sees the id of each list object before it is loaded; false skips it.
+// Calls `visit` for each data extent and hole, in order, with its offset in the file. Lists are loaded one at
+// a time. `visit_list`, if given, sees the id of each list object before it is loaded; false skips it.
 using VisitExtent = std::function<Result<void>(const Extent& extent, std::uint64_t offset)>;
 using VisitList = std::function<bool(const ObjectId& id)>;
-Result<void> for_each_extent(ObjectReader& reader, const std::vector<Extent>& extents, const VisitExtent& visit,
-                             const VisitList& visit_list = {});
+Result<void> for_each_extent(ObjectReader& reader, const std::vector<Extent>& extents,
+                             const VisitExtent& visit, const VisitList& visit_list = {});
 
 }  // namespace kin

@@ -24,19 +24,27 @@ Timestamp decode_time(WireReader& in) {
 
 std::string_view name_of(NodeType type) {
   switch (type) {
-    case NodeType::file: return "file";
-    case NodeType::directory: return "dir";
-    case NodeType::symlink: return "symlink";
-    case NodeType::fifo: return "fifo";
-    case NodeType::socket: return "socket";
-    case NodeType::character_device: return "chardev";
-    case NodeType::block_device: return "dev";
+    case NodeType::file:
+      return "file";
+    case NodeType::directory:
+      return "dir";
+    case NodeType::symlink:
+      return "symlink";
+    case NodeType::fifo:
+      return "fifo";
+    case NodeType::socket:
+      return "socket";
+    case NodeType::character_device:
+      return "chardev";
+    case NodeType::block_device:
+      return "dev";
   }
   return "unknown";
 }
 
 bool is_safe_name(std::string_view name) {
-  return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos && name.find('\0') == name.npos;
+  return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos &&
+         name.find('\0') == name.npos;
 }
 
 void encode_extent(const Extent& extent, WireWriter& out) {
@@ -59,7 +67,8 @@ void encode_node(const Node& node, WireWriter& out) {
   out.text(node.name);
   out.u8(static_cast<std::uint8_t>(node.type));
   const bool linked = node.links > 1 && node.type != NodeType::directory;
-  out.u8(static_cast<std::uint8_t>((node.attributes.empty() ? 0 : has_attributes) | (linked ? has_links : 0)));
+  out.u8(
+      static_cast<std::uint8_t>((node.attributes.empty() ? 0 : has_attributes) | (linked ? has_links : 0)));
   out.varint(node.mode);
   out.varint(node.uid);
   out.varint(node.gid);
@@ -83,12 +92,19 @@ void encode_node(const Node& node, WireWriter& out) {
       out.varint(node.content.size());
       for (const Extent& extent : node.content) encode_extent(extent, out);
       break;
-    case NodeType::directory: out.raw(node.subtree.bytes); break;
-    case NodeType::symlink: out.text(node.target); break;
+    case NodeType::directory:
+      out.raw(node.subtree.bytes);
+      break;
+    case NodeType::symlink:
+      out.text(node.target);
+      break;
     case NodeType::character_device:
-    case NodeType::block_device: out.varint(node.device_number); break;
+    case NodeType::block_device:
+      out.varint(node.device_number);
+      break;
     case NodeType::fifo:
-    case NodeType::socket: break;
+    case NodeType::socket:
+      break;
   }
 }
 
@@ -132,12 +148,19 @@ Node decode_node(WireReader& in) {
       if (left != 0) in.fail();
       break;
     }
-    case NodeType::directory: node.subtree.bytes = in.array<32>(); break;
-    case NodeType::symlink: node.target = in.text(); break;
+    case NodeType::directory:
+      node.subtree.bytes = in.array<32>();
+      break;
+    case NodeType::symlink:
+      node.target = in.text();
+      break;
     case NodeType::character_device:
-    case NodeType::block_device: node.device_number = in.varint(); break;
+    case NodeType::block_device:
+      node.device_number = in.varint();
+      break;
     case NodeType::fifo:
-    case NodeType::socket: break;
+    case NodeType::socket:
+      break;
   }
   if (!is_safe_name(node.name)) in.fail();
   return node;

@@ -1,14 +1,14 @@
 // Node: everything that a file is, besides its bytes. One entry of a Tree.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
 #include "lib/base/bytes.h"
 #include "lib/base/text.h"
 #include "lib/base/wire.h"
 #include "lib/object/object_id.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
 
 namespace kin {
 
@@ -56,10 +56,10 @@ struct Node {
   std::uint64_t links = 1;
   std::vector<ExtendedAttribute> attributes;
 
-  std::uint64_t size = 0;       // files
-  std::vector<Extent> content;  // files
-  ObjectId subtree;             // directories
-  std::string target;           // symlinks
+  std::uint64_t size = 0;           // files
+  std::vector<Extent> content;      // files
+  ObjectId subtree;                 // directories
+  std::string target;               // symlinks
   std::uint64_t device_number = 0;  // devices: major << 32 | minor
 
   bool operator==(const Node&) const = default;
@@ -69,7 +69,8 @@ void encode_node(const Node& node, WireWriter& out);
 // On malformed input the reader is failed; the caller asks reader.finish().
 Node decode_node(WireReader& in);
 
-// A name that cannot leave its directory: not empty, no '/', no NUL, not "." or "..". Trees that hold any other are corrupt.
+// A name that cannot leave its directory: not empty, no '/', no NUL, not "." or "..". Trees that hold any
+// other are corrupt.
 bool is_safe_name(std::string_view name);
 
 void encode_extent(const Extent& extent, WireWriter& out);

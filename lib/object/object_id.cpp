@@ -1,9 +1,9 @@
 #include "lib/object/object_id.h"
 
-#include <algorithm>
-
 #include "lib/base/check.h"
 #include "lib/base/text.h"
+
+#include <algorithm>
 
 namespace kin {
 

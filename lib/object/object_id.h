@@ -1,13 +1,13 @@
 // ObjectId: the keyed BLAKE2b-256 of an object's bytes. Equal ids are equal bytes, within one repository.
 #pragma once
 
+#include "lib/base/hash.h"
+
 #include <compare>
 #include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "lib/base/hash.h"
 
 namespace kin {
 

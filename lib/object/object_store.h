@@ -1,12 +1,12 @@
 // What the engines need from the place where objects live. store/Repository is the real one.
 #pragma once
 
-#include <memory>
-#include <span>
-
 #include "lib/base/bytes.h"
 #include "lib/base/result.h"
 #include "lib/object/object_id.h"
+
+#include <memory>
+#include <span>
 
 namespace kin {
 

@@ -1,8 +1,8 @@
 #include "lib/object/segmenter.h"
 
-#include <algorithm>
-
 #include "lib/base/wire.h"
+
+#include <algorithm>
 
 namespace kin {
 

@@ -1,8 +1,8 @@
 #include "lib/object/snapshot.h"
 
-#include <cmath>
-
 #include "lib/base/wire.h"
+
+#include <cmath>
 
 namespace kin {
 namespace {

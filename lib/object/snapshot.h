@@ -1,12 +1,13 @@
-// Snapshot: a root tree at a moment, with who made it, where and from what. Immutable; its id is the name it is stored under.
+// Snapshot: a root tree at a moment, with who made it, where and from what. Immutable; its id is the name it
+// is stored under.
 #pragma once
+
+#include "lib/base/text.h"
+#include "lib/object/object_id.h"
 
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "lib/base/text.h"
-#include "lib/object/object_id.h"
 
 namespace kin {
 
@@ -15,12 +16,12 @@ using SnapshotId = ObjectId;
 struct SnapshotSummary {
   std::uint64_t files_new = 0, files_changed = 0, files_unmodified = 0;
   std::uint64_t directories = 0, others = 0;
-  std::uint64_t files = 0, bytes = 0;   // all files of the snapshot
-  std::uint64_t bytes_read = 0;         // of what was not unmodified
-  std::uint64_t objects_added = 0;      // not stored before
-  std::uint64_t bytes_added = 0;        // their size
-  std::uint64_t bytes_stored = 0;       // what they take in the repository
-  std::uint64_t skipped = 0;            // files that could not be read whole
+  std::uint64_t files = 0, bytes = 0;  // all files of the snapshot
+  std::uint64_t bytes_read = 0;        // of what was not unmodified
+  std::uint64_t objects_added = 0;     // not stored before
+  std::uint64_t bytes_added = 0;       // their size
+  std::uint64_t bytes_stored = 0;      // what they take in the repository
+  std::uint64_t skipped = 0;           // files that could not be read whole
 };
 
 struct Snapshot {

@@ -1,17 +1,17 @@
 #include "lib/object/tree.h"
 
+#include "lib/base/check.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
-
-#include "lib/base/check.h"
 
 namespace kin {
 namespace {
 
 constexpr std::uint8_t kTreeVersion = 1;
-// Cuts: after an entry whose name hashes to 0 in 9 bits, 512 entries (60 KB) on average; never below 16 KiB, so that a directory of a
-// few dozen entries is one object; always at 256 KiB, whatever the names are.
+// Cuts: after an entry whose name hashes to 0 in 9 bits, 512 entries (60 KB) on average; never below 16 KiB,
+// so that a directory of a few dozen entries is one object; always at 256 KiB, whatever the names are.
 constexpr std::size_t kLeastBytes = 16 << 10;
 constexpr std::size_t kMostBytes = 256 << 10;
 constexpr std::uint64_t kCutMask = 511;
@@ -30,14 +30,15 @@ bool cut_after(std::string_view name, std::size_t level) {
 
 struct TreeNode {
   int level = 0;
-  std::vector<Node> entries;                                // level 0
+  std::vector<Node> entries;                               // level 0
   std::vector<std::pair<std::string, ObjectId>> children;  // above: first name and id
 };
 
 Result<TreeNode> decode_tree_node(ByteView bytes, const ObjectId& id) {
   WireReader in(bytes);
   TreeNode node;
-  if (!bytes.empty() && bytes[0] > kTreeVersion) return Error(ErrorCode::unsupported, "tree " + id.short_hex() + " was made by a newer kin");
+  if (!bytes.empty() && bytes[0] > kTreeVersion)
+    return Error(ErrorCode::unsupported, "tree " + id.short_hex() + " was made by a newer kin");
   if (in.u8() != kTreeVersion) in.fail();
   node.level = in.u8();
   if (node.level > kMostLevels) in.fail();
@@ -60,9 +61,11 @@ Result<TreeNode> load_tree_node(ObjectReader& reader, const ObjectId& id, int ex
   if (!bytes) return std::move(bytes).error().context("tree " + id.short_hex());
   KIN_TRY_ASSIGN(TreeNode node, decode_tree_node(**bytes, id));
   if (expected_level >= 0 && node.level != expected_level)
-    return Error(ErrorCode::corrupt, fmt::format("tree {} is at level {}, not {}", id.short_hex(), node.level, expected_level));
+    return Error(ErrorCode::corrupt,
+                 fmt::format("tree {} is at level {}, not {}", id.short_hex(), node.level, expected_level));
   // Only a directory with nothing in it has an empty leaf, and that is its root.
-  if (expected_level == 0 && node.entries.empty()) return Error(ErrorCode::corrupt, fmt::format("tree {} is empty", id.short_hex()));
+  if (expected_level == 0 && node.entries.empty())
+    return Error(ErrorCode::corrupt, fmt::format("tree {} is empty", id.short_hex()));
   return node;
 }
 
@@ -82,7 +85,8 @@ Result<void> TreeWriter::add_entry(std::size_t level, const std::string& name, B
   if (at.count == 0) at.first_name = name;
   at.entries.raw(entry);
   ++at.count;
-  if (at.entries.size() < kLeastBytes || (at.entries.size() < kMostBytes && !cut_after(name, level))) return {};
+  if (at.entries.size() < kLeastBytes || (at.entries.size() < kMostBytes && !cut_after(name, level)))
+    return {};
   const std::string first_name = at.first_name;
   KIN_TRY_ASSIGN(const ObjectId id, close_level(level));
   WireWriter child;
@@ -126,7 +130,8 @@ Result<void> TreeCursor::descend() {
   pending_.pop_back();
   if (visit_ && !visit_(child.id)) return {};
   KIN_TRY_ASSIGN(TreeNode node, load_tree_node(reader_, child.id, child.level));
-  for (std::size_t i = node.children.size(); i-- > 0;) pending_.push_back({node.children[i].second, node.level - 1});
+  for (std::size_t i = node.children.size(); i-- > 0;)
+    pending_.push_back({node.children[i].second, node.level - 1});
   leaf_ = std::move(node.entries);
   std::reverse(leaf_.begin(), leaf_.end());
   return {};
@@ -137,7 +142,8 @@ Result<std::optional<Node>> TreeCursor::next() {
   if (leaf_.empty()) return std::optional<Node>();
   Node node = std::move(leaf_.back());
   leaf_.pop_back();
-  if (node.name <= last_name_) return Error(ErrorCode::corrupt, fmt::format("tree entry {} is out of order", printable(node.name)));
+  if (node.name <= last_name_)
+    return Error(ErrorCode::corrupt, fmt::format("tree entry {} is out of order", printable(node.name)));
   last_name_ = node.name;
   return std::optional<Node>(std::move(node));
 }
@@ -147,13 +153,15 @@ Result<std::optional<Node>> find_in_tree(ObjectReader& reader, const ObjectId& r
   for (int level = -1;;) {
     KIN_TRY_ASSIGN(TreeNode node, load_tree_node(reader, id, level));
     if (node.level == 0) {
-      const auto at = std::lower_bound(node.entries.begin(), node.entries.end(), name,
-                                       [](const Node& entry, std::string_view wanted) { return entry.name < wanted; });
+      const auto at =
+          std::lower_bound(node.entries.begin(), node.entries.end(), name,
+                           [](const Node& entry, std::string_view wanted) { return entry.name < wanted; });
       if (at == node.entries.end() || at->name != name) return std::optional<Node>();
       return std::optional<Node>(std::move(*at));
     }
-    auto after = std::upper_bound(node.children.begin(), node.children.end(), name,
-                                  [](std::string_view wanted, const auto& child) { return wanted < child.first; });
+    auto after =
+        std::upper_bound(node.children.begin(), node.children.end(), name,
+                         [](std::string_view wanted, const auto& child) { return wanted < child.first; });
     if (after == node.children.begin()) return std::optional<Node>();
     id = std::prev(after)->second;
     level = node.level - 1;

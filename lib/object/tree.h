@@ -1,19 +1,20 @@
-// Tree: one directory level, as objects. A small directory is one leaf. A large one is many leaves under inner nodes, cut where the hash
-// of a name says so: the same entries give the same leaves, and one changed entry changes one leaf and the path to it.
+// Tree: one directory level, as objects. A small directory is one leaf. A large one is many leaves under
+// inner nodes, cut where the hash of a name says so: the same entries give the same leaves, and one changed
+// entry changes one leaf and the path to it.
 #pragma once
-
-#include <optional>
-#include <string>
-#include <vector>
 
 #include "lib/object/content.h"
 #include "lib/object/node.h"
 #include "lib/object/object_store.h"
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace kin {
 
-// Builds a tree from nodes in strictly increasing order of name (as bytes). Holds one unfinished node per level.
-// One thread at a time.
+// Builds a tree from nodes in strictly increasing order of name (as bytes). Holds one unfinished node per
+// level. One thread at a time.
 class TreeWriter {
  public:
   explicit TreeWriter(StoreObject store) : store_(std::move(store)) {}
@@ -36,7 +37,8 @@ class TreeWriter {
   std::string last_name_;
 };
 
-// Reads a tree's nodes in order, one leaf in memory at a time. The reader must outlive it. One thread at a time.
+// Reads a tree's nodes in order, one leaf in memory at a time. The reader must outlive it. One thread at a
+// time.
 class TreeCursor {
  public:
   TreeCursor(ObjectReader& reader, const ObjectId& root) : reader_(reader) { pending_.push_back({root, -1}); }

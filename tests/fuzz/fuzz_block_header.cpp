@@ -1,8 +1,8 @@
 // Block headers from hostile bytes: one value has one encoding.
-#include <cstdint>
-
 #include "lib/base/check.h"
 #include "lib/delta/block.h"
+
+#include <cstdint>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const kin::ByteView input(data, size);
@@ -11,7 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   KIN_CHECK(kin::equal(kin::encode_block_header(*header), input));
   KIN_CHECK(header->content_size <= kin::kMostBlockBytes);
   std::uint64_t sum = 0;
-  for (const kin::BlockObject& object : header->objects) sum += object.kind == kin::ObjectKind::group ? 0 : object.size;
+  for (const kin::BlockObject& object : header->objects)
+    sum += object.kind == kin::ObjectKind::group ? 0 : object.size;
   KIN_CHECK(sum == header->content_size);
   return 0;
 }

@@ -1,8 +1,9 @@
-// Configs and key files from hostile bytes. Passwords are not tried: a key file may ask for a second of work, which would be all that the fuzzer does.
-#include <cstdint>
-
+// Configs and key files from hostile bytes. Passwords are not tried: a key file may ask for a second of work,
+// which would be all that the fuzzer does.
 #include "store/config.h"
 #include "store/key_file.h"
+
+#include <cstdint>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const kin::ByteView input(data, size);

@@ -1,8 +1,8 @@
 // Index segments from hostile bytes: what is accepted refers to nothing that it does not hold.
-#include <cstdint>
-
 #include "lib/base/check.h"
 #include "store/index_segment.h"
+
+#include <cstdint>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const kin::ByteView input(data, size);

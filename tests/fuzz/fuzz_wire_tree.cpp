@@ -1,13 +1,14 @@
 // Trees, nodes and extent lists from hostile bytes.
 //
-// The input is several objects, each behind its length (two bytes). They refer to each other by number: the first byte of an id. So the fuzzer can build trees
-// of many objects, and what would be a loop is possible here, though not with ids that are hashes.
+// The input is several objects, each behind its length (two bytes). They refer to each other by number: the
+// first byte of an id. So the fuzzer can build trees of many objects, and what would be a loop is possible
+// here, though not with ids that are hashes.
+#include "lib/base/check.h"
+#include "lib/object/tree.h"
+
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
-
-#include "lib/base/check.h"
-#include "lib/object/tree.h"
 
 namespace kin {
 namespace {
@@ -45,11 +46,12 @@ void read_tree(ByteView input) {
     KIN_CHECK(is_safe_name((*node)->name) && last_name < (*node)->name);
     last_name = (*node)->name;
     std::uint64_t end = 0;
-    const auto visited = for_each_extent(objects, (*node)->content, [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
-      KIN_CHECK(offset == end && extent.kind != Extent::Kind::list);
-      end += extent.size;
-      return {};
-    });
+    const auto visited = for_each_extent(objects, (*node)->content,
+                                         [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
+                                           KIN_CHECK(offset == end && extent.kind != Extent::Kind::list);
+                                           end += extent.size;
+                                           return {};
+                                         });
     if (visited) KIN_CHECK(end == (*node)->size);
     const auto found = find_in_tree(objects, ObjectId{}, last_name);
     if (found && *found) KIN_CHECK((*found)->name == last_name);

@@ -1,8 +1,9 @@
-// Payloads from hostile bytes, for every codec. The first bytes are the codec, the size that is asked for, and the length of a base that precedes the payload.
-#include <cstdint>
-
+// Payloads from hostile bytes, for every codec. The first bytes are the codec, the size that is asked for,
+// and the length of a base that precedes the payload.
 #include "lib/base/check.h"
 #include "lib/delta/codec.h"
+
+#include <cstdint>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 4) return 0;

@@ -1,10 +1,11 @@
-// Runs a fuzz target over saved inputs, for compilers without libFuzzer: the arguments are files, or directories of files.
+// Runs a fuzz target over saved inputs, for compilers without libFuzzer: the arguments are files, or
+// directories of files.
+#include "lib/base/file.h"
+
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <string>
-
-#include "lib/base/file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 

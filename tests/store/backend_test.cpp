@@ -1,19 +1,6 @@
 // What every Backend must do, run over all of them; then what only the local one and the faulty one do.
 #include "store/backend.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <atomic>
-#include <catch2/catch.hpp>
-#include <filesystem>
-#include <fstream>
-#include <limits>
-#include <thread>
-
 #include "lib/base/file.h"
 #include "lib/base/hash.h"
 #include "lib/base/text.h"
@@ -23,6 +10,19 @@
 #include "tests/support/random_bytes.h"
 #include "tests/support/small_disk.h"
 #include "tests/support/temp_dir.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
 
 namespace kin::store {
 namespace {
@@ -37,7 +37,8 @@ using testing::require_ok;
 using testing::TempDir;
 using testing::value_of;
 
-// A place for one repository, which any number of processes open: a memory backend is a place and a process in one.
+// A place for one repository, which any number of processes open: a memory backend is a place and a process
+// in one.
 class Place {
  public:
   explicit Place(const std::string& kind) : kind_(kind) {}
@@ -55,15 +56,17 @@ class Place {
   FaultyDisk disk_;
 };
 
-#define FOR_EACH_BACKEND()                                                \
+#define FOR_EACH_BACKEND()                                                   \
   const std::string kind_of_backend = GENERATE("local", "memory", "faulty"); \
-  INFO(kind_of_backend);                                                  \
-  Place place(kind_of_backend);                                           \
+  INFO(kind_of_backend);                                                     \
+  Place place(kind_of_backend);                                              \
   const std::unique_ptr<Backend> backend = place.open()
 
 constexpr FileKind kListedKinds[] = {FileKind::key, FileKind::pack, FileKind::index, FileKind::snapshot};
 
-FileName name(FileKind kind, std::uint64_t number) { return {kind, hex(hash(as_bytes(std::to_string(number))))}; }
+FileName name(FileKind kind, std::uint64_t number) {
+  return {kind, hex(hash(as_bytes(std::to_string(number))))};
+}
 FileName pack(std::uint64_t number) { return name(FileKind::pack, number); }
 
 std::vector<std::string> listed(Backend& backend, FileKind kind) {
@@ -78,7 +81,9 @@ std::vector<std::string> sorted(std::vector<std::string> names) {
   return names;
 }
 
-void write_file(const std::string& path, std::string_view text) { std::ofstream(path, std::ios::binary) << text; }
+void write_file(const std::string& path, std::string_view text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
 
 }  // namespace
 
@@ -102,7 +107,8 @@ TEST_CASE("a file can be read by who put it, before and after the sync", "[backe
   for (int round = 0; round < 2; ++round) {
     for (const FileKind kind : kListedKinds) {
       CHECK(equal(value_of(backend->get(name(kind, 1))), content));
-      CHECK(equal(value_of(backend->get_range(name(kind, 1), 500, 1000)), ByteView(content).subspan(500, 1000)));
+      CHECK(equal(value_of(backend->get_range(name(kind, 1), 500, 1000)),
+                  ByteView(content).subspan(500, 1000)));
     }
     CHECK(equal(value_of(backend->get(config_name())), content));
     require_ok(backend->sync());
@@ -130,7 +136,8 @@ TEST_CASE("files of the same name but another kind are other files", "[backend]"
   FOR_EACH_BACKEND();
   for (const FileKind kind : kListedKinds) require_ok(backend->put(name(kind, 1), as_bytes(name_of(kind))));
   require_ok(backend->sync());
-  for (const FileKind kind : kListedKinds) CHECK(as_text(value_of(backend->get(name(kind, 1)))) == name_of(kind));
+  for (const FileKind kind : kListedKinds)
+    CHECK(as_text(value_of(backend->get(name(kind, 1)))) == name_of(kind));
 }
 
 TEST_CASE("files may be empty, or large", "[backend]") {
@@ -169,7 +176,8 @@ TEST_CASE("an offset that no file can have is corrupt as well", "[backend]") {
     CHECK(code_of(backend->get_range(pack(1), offset, 2)) == ErrorCode::corrupt);
 }
 
-TEST_CASE("putting under a name that is taken replaces what is there, which heals a damaged file", "[backend]") {
+TEST_CASE("putting under a name that is taken replaces what is there, which heals a damaged file",
+          "[backend]") {
   FOR_EACH_BACKEND();
   const bool synced = GENERATE(false, true);
   for (const FileName& file : {pack(1), config_name()}) {
@@ -297,7 +305,8 @@ TEST_CASE("many threads put, sync, read and list at once", "[backend]") {
         const bool synced = i % 10 != 9 || backend->sync().has_value();
         const auto late = backend->get_range(file, 100, 100);
         const bool can_list = i % 10 != 5 || backend->list(FileKind::pack).has_value();
-        if (!put || !synced || !can_list || !early || !equal(*early, content) || !late || !equal(*late, ByteView(content).subspan(100, 100)))
+        if (!put || !synced || !can_list || !early || !equal(*early, content) || !late ||
+            !equal(*late, ByteView(content).subspan(100, 100)))
           ++failures;
       }
     });
@@ -310,8 +319,9 @@ TEST_CASE("many threads put, sync, read and list at once", "[backend]") {
 TEST_CASE("names are 64 hexadecimal digits in lower case", "[backend]") {
   const std::string good = pack(1).name;
   CHECK(is_file_name(good));
-  for (const std::string& bad : {std::string(), good.substr(1), good + "0", "g" + good.substr(1), "A" + good.substr(1), "." + good.substr(1),
-                                 good.substr(0, 60) + ".tmp", std::string("../") + good.substr(3)}) {
+  for (const std::string& bad :
+       {std::string(), good.substr(1), good + "0", "g" + good.substr(1), "A" + good.substr(1),
+        "." + good.substr(1), good.substr(0, 60) + ".tmp", std::string("../") + good.substr(3)}) {
     INFO(bad);
     CHECK_FALSE(is_file_name(bad));
   }
@@ -352,7 +362,8 @@ TEST_CASE("a local repository is laid out as documented, for its owner alone", "
   require_ok(backend.sync());
   const std::string file = pack(1).name;
   for (const std::string& expected :
-       {std::string("config"), "keys/" + file, "packs/" + file.substr(0, 2) + "/" + file, "index/" + file, "snapshots/" + file}) {
+       {std::string("config"), "keys/" + file, "packs/" + file.substr(0, 2) + "/" + file, "index/" + file,
+        "snapshots/" + file}) {
     struct stat info {};
     INFO(expected);
     REQUIRE(::stat((path + "/" + expected).c_str(), &info) == 0);
@@ -389,11 +400,14 @@ TEST_CASE("on a full disk the reserve makes room for what is small and vital", "
     if (code_of(refused) != ErrorCode::no_space) return 2;
     if (!std::filesystem::exists(path + "/reserve")) return 3;
     if (!backend.sync()) return 4;
-    if (!backend.put(name(FileKind::index, 1), random_bytes(2, 100'000)) || !backend.put(name(FileKind::snapshot, 1), random_bytes(3, 1000))) return 5;
+    if (!backend.put(name(FileKind::index, 1), random_bytes(2, 100'000)) ||
+        !backend.put(name(FileKind::snapshot, 1), random_bytes(3, 1000)))
+      return 5;
     if (!backend.sync()) return 6;
     LocalBackend other(path);
     const auto index = other.get(name(FileKind::index, 1));
-    if (!index || !equal(*index, random_bytes(2, 100'000)) || !other.get(name(FileKind::snapshot, 1))) return 7;
+    if (!index || !equal(*index, random_bytes(2, 100'000)) || !other.get(name(FileKind::snapshot, 1)))
+      return 7;
     // It is made again by the first writer that finds room.
     if (!other.remove(pack(1)) || std::filesystem::exists(path + "/reserve")) return 8;
     for (std::uint64_t i = 2; i < number; ++i)
@@ -405,7 +419,8 @@ TEST_CASE("on a full disk the reserve makes room for what is small and vital", "
   if (result) CHECK(*result == 0);
 }
 
-TEST_CASE("what a crashed writer left in tmp is swept, and a living one's files are not", "[backend][local]") {
+TEST_CASE("what a crashed writer left in tmp is swept, and a living one's files are not",
+          "[backend][local]") {
   const TempDir directory;
   LocalBackend living(directory.path());
   require_ok(living.put(pack(1), as_bytes("one")));
@@ -440,7 +455,8 @@ TEST_CASE("files that were put and replaced, removed or synced take no room in t
   require_ok(backend.remove(pack(2)));
   const auto files_in_tmp = [&] {
     int files = 0;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory / "tmp")) files += entry.is_regular_file();
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory / "tmp"))
+      files += entry.is_regular_file();
     return files;
   };
   CHECK(files_in_tmp() == 2);
@@ -484,7 +500,8 @@ TEST_CASE("foreign files in a local repository are left out and left alone", "[b
   require_ok(backend.put(name(FileKind::snapshot, 1), as_bytes("x")));
   require_ok(backend.sync());
   const std::string good = name(FileKind::snapshot, 1).name;
-  for (const std::string& foreign : {std::string("README"), std::string(".nfs0001"), good + ".tmp", good.substr(1), "A" + good.substr(1)})
+  for (const std::string& foreign :
+       {std::string("README"), std::string(".nfs0001"), good + ".tmp", good.substr(1), "A" + good.substr(1)})
     for (const char* folder : {"snapshots/", "keys/", "index/", "packs/", "packs/00/"}) {
       std::filesystem::create_directories(directory / "packs/00");
       write_file(directory / (folder + foreign), "foreign");
@@ -560,7 +577,8 @@ TEST_CASE("the faulty disk forgets what was not synced when it crashes", "[backe
   CHECK(code_of(after->get(pack(2))) == ErrorCode::not_found);
 }
 
-TEST_CASE("the faulty disk crashes after the step that it was told, even within a sync", "[backend][faulty]") {
+TEST_CASE("the faulty disk crashes after the step that it was told, even within a sync",
+          "[backend][faulty]") {
   for (std::uint64_t steps = 0; steps <= 8; ++steps) {
     FaultyDisk disk;
     disk.crash_after(steps);
@@ -570,7 +588,8 @@ TEST_CASE("the faulty disk crashes after the step that it was told, even within 
     succeeded += backend->sync().has_value();
     succeeded += backend->remove(pack(0)).has_value();
     INFO(steps);
-    // Three puts, three files made durable by one sync, one removal; the operation of the last step fails, too.
+    // Three puts, three files made durable by one sync, one removal; the operation of the last step fails,
+    // too.
     CHECK(disk.crashed() == (steps <= 7));
     CHECK(succeeded == (steps == 0 ? 0 : steps <= 3 ? steps - 1 : steps <= 6 ? 3 : steps == 7 ? 4 : 5));
     disk.restart();
@@ -579,7 +598,8 @@ TEST_CASE("the faulty disk crashes after the step that it was told, even within 
   }
 }
 
-TEST_CASE("the faulty disk fails the operation that it was told, once, and counts them all", "[backend][faulty]") {
+TEST_CASE("the faulty disk fails the operation that it was told, once, and counts them all",
+          "[backend][faulty]") {
   FaultyDisk disk;
   const std::unique_ptr<Backend> backend = disk.open();
   disk.fail(Operation::put, 2, ErrorCode::no_space);

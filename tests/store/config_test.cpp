@@ -1,16 +1,15 @@
 #include "store/config.h"
 
-#include <catch2/catch.hpp>
-
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
+
+#include <catch2/catch.hpp>
 
 namespace kin::store {
 namespace {
 
 using testing::code_of;
 using testing::error_of;
-using testing::require_ok;
 using testing::value_of;
 
 constexpr Encryption kModes[] = {Encryption::none, Encryption::xchacha20_poly1305};
@@ -70,10 +69,11 @@ TEST_CASE("the start of a config is part of the format", "[config]") {
 TEST_CASE("no byte of a config can change or be missing without notice", "[config]") {
   for (const Encryption mode : kModes) {
     const Key master_key = random_key();
-    testing::for_each_damage(encode_config(sample(mode, master_key), master_key), [&](const Bytes& damaged, const std::string& what) {
-      INFO(what);
-      CHECK_FALSE(read(damaged, master_key));
-    });
+    testing::for_each_damage(encode_config(sample(mode, master_key), master_key),
+                             [&](const Bytes& damaged, const std::string& what) {
+                               INFO(what);
+                               CHECK_FALSE(read(damaged, master_key));
+                             });
   }
 }
 
@@ -114,7 +114,9 @@ TEST_CASE("features that only a writer must know leave the repository readable",
   }
 }
 
-TEST_CASE("a kind of encryption that there is not yet is unsupported, and a file that is no config is corrupt", "[config]") {
+TEST_CASE(
+    "a kind of encryption that there is not yet is unsupported, and a file that is no config is corrupt",
+    "[config]") {
   const Key master_key = random_key();
   Bytes file = encode_config(sample(Encryption::none, master_key), master_key);
   file[kEncryptionAt] = 2;

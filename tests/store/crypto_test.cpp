@@ -1,12 +1,13 @@
 #include "store/crypto.h"
 
-#include <algorithm>
-#include <catch2/catch.hpp>
-
 #include "lib/base/text.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
 
 namespace kin::store {
 namespace {
@@ -46,18 +47,21 @@ TEST_CASE("what is sealed opens again, with the same nonce and bound bytes", "[c
 
 TEST_CASE("encryption is XChaCha20-Poly1305: the example of its standard", "[crypto]") {
   const Sealer sealer(Encryption::xchacha20_poly1305, counting<Key>(0x80));
-  const Bytes sealed = sealer.seal(counting<Nonce>(0x40), *from_hex("50515253c0c1c2c3c4c5c6c7"),
-                                   as_bytes("Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
-                                            "sunscreen would be it."));
+  const Bytes sealed = sealer.seal(
+      counting<Nonce>(0x40), *from_hex("50515253c0c1c2c3c4c5c6c7"),
+      as_bytes("Ladies and Gentlemen of the class of '99: If I could offer you only one tip for the future, "
+               "sunscreen would be it."));
   CHECK(hex(sealed) ==
-        "bd6d179d3e83d43b9576579493c0e939572a1700252bfaccbed2902c21396cbb731c7f1b0b4aa6440bf3a82f4eda7e39ae64c6708c54c216cb96b72e1213b452"
+        "bd6d179d3e83d43b9576579493c0e939572a1700252bfaccbed2902c21396cbb731c7f1b0b4aa6440bf3a82f4eda7e39ae64"
+        "c6708c54c216cb96b72e1213b452"
         "2f8c9ba40db5d945b11b69b982c1bb9e3f3fac2bc369488f76b2383565d3fff921f9664c97637da9768812f615c68b13b52e"
         "c0875924c1c7987947deafd8780acf49");
 }
 
 TEST_CASE("without encryption the bytes stay readable, and a keyed BLAKE2b-128 follows", "[crypto]") {
   // Python: blake2b(nonce + len(bound).to_bytes(8, "little") + bound + plain, digest_size=16, key=key)
-  const Bytes sealed = Sealer(Encryption::none, counting<Key>(0)).seal(counting<Nonce>(100), as_bytes("bound"), as_bytes("plain text"));
+  const Bytes sealed = Sealer(Encryption::none, counting<Key>(0))
+                           .seal(counting<Nonce>(100), as_bytes("bound"), as_bytes("plain text"));
   CHECK(as_text(ByteView(sealed).first(10)) == "plain text");
   CHECK(hex(ByteView(sealed).last(16)) == "4ffd54cdeb8cc3c333ce092912d1781e");
 }
@@ -105,7 +109,8 @@ TEST_CASE("a byte cannot be moved from what is bound to what is sealed", "[crypt
 }
 
 TEST_CASE("what one mode sealed, the other does not open", "[crypto]") {
-  const Sealer plain(Encryption::none, counting<Key>(1)), encrypted(Encryption::xchacha20_poly1305, counting<Key>(1));
+  const Sealer plain(Encryption::none, counting<Key>(1)),
+      encrypted(Encryption::xchacha20_poly1305, counting<Key>(1));
   const Nonce nonce = counting<Nonce>(2);
   CHECK(code_of(plain.open(nonce, {}, encrypted.seal(nonce, {}, as_bytes("text")))) == ErrorCode::corrupt);
   CHECK(code_of(encrypted.open(nonce, {}, plain.seal(nonce, {}, as_bytes("text")))) == ErrorCode::corrupt);
@@ -149,8 +154,9 @@ TEST_CASE("how a password becomes a key is part of the format", "[crypto]") {
 
 TEST_CASE("a cost that would take all memory or all day is refused at once", "[crypto]") {
   const Salt salt{};
-  for (const PasswordCost& cost : {PasswordCost{0, 8192}, PasswordCost{65, 8192}, PasswordCost{1, 0}, PasswordCost{1, 8191},
-                                   PasswordCost{1, (std::uint64_t{2} << 30) + 1}, PasswordCost{~std::uint64_t{0}, ~std::uint64_t{0}}})
+  for (const PasswordCost& cost :
+       {PasswordCost{0, 8192}, PasswordCost{65, 8192}, PasswordCost{1, 0}, PasswordCost{1, 8191},
+        PasswordCost{1, (std::uint64_t{2} << 30) + 1}, PasswordCost{~std::uint64_t{0}, ~std::uint64_t{0}}})
     CHECK(code_of(key_from_password("x", salt, cost)) == ErrorCode::corrupt);
 }
 

@@ -1,12 +1,13 @@
 #include "store/index_segment.h"
 
-#include <catch2/catch.hpp>
-#include <limits>
-
 #include "lib/base/wire.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+
+#include <catch2/catch.hpp>
+
+#include <limits>
 
 namespace kin::store {
 namespace {
@@ -23,12 +24,19 @@ ObjectId id(std::uint8_t number) {
 IndexSegment sample() {
   IndexSegment segment;
   segment.packs = {{id(100), 5000}, {id(101), 17 << 20}};
-  segment.blocks = {{0, {24, 300}, 1000, 1, std::nullopt}, {0, {324, 4676}, kMostBlockBytes, 0, id(9)}, {1, {24, 500}, 0, 255, std::nullopt}};
-  segment.objects = {{id(1), ObjectKind::data, 0, 400}, {id(2), ObjectKind::tree, 1, 1}, {id(3), ObjectKind::list, 2, 0}, {id(4), ObjectKind::group, 0, 600}};
+  segment.blocks = {{0, {24, 300}, 1000, 1, std::nullopt},
+                    {0, {324, 4676}, kMostBlockBytes, 0, id(9)},
+                    {1, {24, 500}, 0, 255, std::nullopt}};
+  segment.objects = {{id(1), ObjectKind::data, 0, 400},
+                     {id(2), ObjectKind::tree, 1, 1},
+                     {id(3), ObjectKind::list, 2, 0},
+                     {id(4), ObjectKind::group, 0, 600}};
   return segment;
 }
 
-bool same(const IndexSegment& a, const IndexSegment& b) { return encode_index_segment(a) == encode_index_segment(b); }
+bool same(const IndexSegment& a, const IndexSegment& b) {
+  return encode_index_segment(a) == encode_index_segment(b);
+}
 
 bool accepted(const IndexSegment& segment) {
   const auto decoded = decode_index_segment(encode_index_segment(segment));

@@ -1,11 +1,11 @@
 #include "store/key_file.h"
 
-#include <catch2/catch.hpp>
-
 #include "lib/base/wire.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
 #include "tests/support/faulty_backend.h"
+
+#include <catch2/catch.hpp>
 
 namespace kin::store {
 namespace {
@@ -14,14 +14,15 @@ using testing::code_of;
 using testing::error_of;
 using testing::FaultyDisk;
 using testing::Operation;
-using testing::require_ok;
 using testing::value_of;
 
 constexpr PasswordCost kCheap{1, 8192};
 
 KeyInfo info() { return {"", "user\n", "host", {1'700'000'000, 0}}; }
 
-Bytes key_file(const Key& master_key, std::string_view password) { return value_of(encode_key_file(master_key, password, info(), kCheap)); }
+Bytes key_file(const Key& master_key, std::string_view password) {
+  return value_of(encode_key_file(master_key, password, info(), kCheap));
+}
 
 std::string put_key(FaultyDisk& disk, const Bytes& file) {
   const std::string name = hex(hash(file));
@@ -33,7 +34,8 @@ std::string put_key(FaultyDisk& disk, const Bytes& file) {
 
 TEST_CASE("a key file opens with its password and no other", "[key_file]") {
   const Key master_key = random_key();
-  for (const std::string& password : {std::string("secret"), std::string(""), std::string(1000, 'x'), std::string("a\0b", 3)}) {
+  for (const std::string& password :
+       {std::string("secret"), std::string(""), std::string(1000, 'x'), std::string("a\0b", 3)}) {
     const Bytes file = key_file(master_key, password);
     CHECK(value_of(open_key_file(file, password)) == master_key);
     CHECK(code_of(open_key_file(file, password + "x")) == ErrorCode::wrong_password);
@@ -61,13 +63,15 @@ TEST_CASE("the start of a key file is part of the format", "[key_file]") {
 }
 
 TEST_CASE("a damaged key file never gives a key", "[key_file]") {
-  testing::for_each_damage(key_file(random_key(), "secret"), [](const Bytes& damaged, const std::string& what) {
-    INFO(what);
-    CHECK_FALSE(open_key_file(damaged, "secret"));
-  });
+  testing::for_each_damage(key_file(random_key(), "secret"),
+                           [](const Bytes& damaged, const std::string& what) {
+                             INFO(what);
+                             CHECK_FALSE(open_key_file(damaged, "secret"));
+                           });
 }
 
-TEST_CASE("a key file cut short or too long is corrupt, and one of a newer kin is unsupported", "[key_file]") {
+TEST_CASE("a key file cut short or too long is corrupt, and one of a newer kin is unsupported",
+          "[key_file]") {
   const Bytes file = key_file(random_key(), "secret");
   testing::for_each_cut(file, [](const Bytes& cut, const std::string& what) {
     INFO(what);
@@ -117,7 +121,8 @@ TEST_CASE("a damaged key does not keep the others from opening", "[key_file]") {
   for (const char* password : {"a", "b", "c", "d"}) put_key(disk, key_file(master_key, password));
   const std::string damaged = put_key(disk, Bytes(100, 'x'));
   const auto backend = disk.open();
-  for (const char* password : {"a", "b", "c", "d"}) CHECK(value_of(open_any_key(*backend, password)).master_key == master_key);
+  for (const char* password : {"a", "b", "c", "d"})
+    CHECK(value_of(open_any_key(*backend, password)).master_key == master_key);
   const Error error = error_of(open_any_key(*backend, "e"));
   CHECK(error.code() == ErrorCode::wrong_password);
   CHECK_THAT(error.message(), Catch::Contains(damaged.substr(0, 8)));
@@ -161,7 +166,8 @@ TEST_CASE("a key that was added is durable and opens", "[key_file]") {
   CHECK(keys[0].created.seconds > 1'700'000'000);
 }
 
-TEST_CASE("adding a key fails if it cannot be stored, or does not read back as it was written", "[key_file]") {
+TEST_CASE("adding a key fails if it cannot be stored, or does not read back as it was written",
+          "[key_file]") {
   FaultyDisk disk;
   const auto backend = disk.open();
   disk.fail(Operation::put, 1, ErrorCode::no_space);

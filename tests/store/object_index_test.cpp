@@ -1,14 +1,15 @@
 #include "store/object_index.h"
 
-#include <atomic>
-#include <catch2/catch.hpp>
-#include <filesystem>
-#include <fstream>
-#include <thread>
-
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
 #include "tests/support/temp_dir.h"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
 
 namespace kin::store {
 namespace {
@@ -38,12 +39,14 @@ bool has_object(ObjectIndex& index, std::uint64_t pack, std::uint64_t first, std
   const auto found = index.locate(id(first + number));
   if (!found || !*found) return false;
   const Location& where = **found;
-  return where.pack == id(1'000'000 + pack) && where.range.offset == 1000 * number && where.range.size == 500 + number &&
-         where.content_size == number && where.size == number && where.kind == (number % 2 == 0 ? ObjectKind::data : ObjectKind::tree);
+  return where.pack == id(1'000'000 + pack) && where.range.offset == 1000 * number &&
+         where.range.size == 500 + number && where.content_size == number && where.size == number &&
+         where.kind == (number % 2 == 0 ? ObjectKind::data : ObjectKind::tree);
 }
 
 std::size_t entries_in(const std::string& directory) {
-  return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(directory), std::filesystem::directory_iterator()));
+  return static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator(directory), std::filesystem::directory_iterator()));
 }
 
 // Every file of the database, except its lock, becomes rubbish of the same length.
@@ -51,7 +54,9 @@ void ruin(const std::string& directory, const std::string& extension) {
   std::size_t ruined = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
     const std::string name = entry.path().filename().string();
-    if (!entry.is_regular_file() || name == "LOCK" || name == "lock" || name.find(extension) == std::string::npos) continue;
+    if (!entry.is_regular_file() || name == "LOCK" || name == "lock" ||
+        name.find(extension) == std::string::npos)
+      continue;
     const Bytes rubbish = testing::random_bytes(5, std::max<std::size_t>(entry.file_size(), 100));
     std::ofstream(entry.path(), std::ios::binary) << as_text(rubbish);
     ++ruined;
@@ -68,7 +73,8 @@ TEST_CASE("objects are found where the segments say, and others are not", "[obje
   require_ok(index->add("one", segment_of(1, 0, 1000)));
   require_ok(index->add("two", segment_of(2, 5000, 1000)));
   std::size_t found = 0;
-  for (std::uint64_t i = 0; i < 1000; ++i) found += has_object(*index, 1, 0, i) + has_object(*index, 2, 5000, i);
+  for (std::uint64_t i = 0; i < 1000; ++i)
+    found += has_object(*index, 1, 0, i) + has_object(*index, 2, 5000, i);
   CHECK(found == 2000);
   for (std::uint64_t i = 1000; i < 1100; ++i) CHECK_FALSE(value_of(index->locate(id(i))).has_value());
   CHECK(index->segments() == std::set<std::string>{"one", "two"});
@@ -181,12 +187,14 @@ TEST_CASE("the resume log keeps what was recorded until it is cleared", "[object
 
   require_ok(index->add("one", segment_of(1, 0, 10)));
   require_ok(index->clear_records());
-  for (const std::string& path : {std::string("/a"), std::string("/b"), odd}) CHECK(value_of(index->recorded(path)) == std::nullopt);
+  for (const std::string& path : {std::string("/a"), std::string("/b"), odd})
+    CHECK(value_of(index->recorded(path)) == std::nullopt);
   CHECK(has_object(*index, 1, 0, 5));  // which is another matter
 }
 
 TEST_CASE("a damaged cache is emptied, whichever of its files is rubbish", "[object_index]") {
-  const std::string extension = GENERATE(as<std::string>(), "CURRENT", "MANIFEST", ".log", ".sst", "");  // the last: all of them
+  const std::string extension =
+      GENERATE(as<std::string>(), "CURRENT", "MANIFEST", ".log", ".sst", "");  // the last: all of them
   INFO(extension);
   const TempDir directory;
   {
@@ -229,7 +237,8 @@ TEST_CASE("many threads look up while segments are added", "[object_index]") {
       for (std::uint64_t n = 0; !stop; n = (n + 1) % 100)
         if (!has_object(*index, 0, 0, n)) ++wrong;
     });
-  for (std::uint64_t i = 1; i <= 20; ++i) require_ok(index->add(std::to_string(i), segment_of(i, 1000 * i, 100)));
+  for (std::uint64_t i = 1; i <= 20; ++i)
+    require_ok(index->add(std::to_string(i), segment_of(i, 1000 * i, 100)));
   stop = true;
   for (std::thread& reader : readers) reader.join();
   CHECK(wrong == 0);

@@ -1,13 +1,13 @@
 #include "store/pack.h"
 
-#include <catch2/catch.hpp>
-
 #include "lib/base/text.h"
 #include "lib/base/wire.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
 #include "tests/support/faulty_backend.h"
 #include "tests/support/random_bytes.h"
+
+#include <catch2/catch.hpp>
 
 namespace kin::store {
 namespace {
@@ -35,7 +35,8 @@ EncodedBlock block_of(const Bytes& content, const std::optional<ObjectId>& base 
 }
 
 std::vector<EncodedBlock> sample_blocks() {
-  return {block_of(text_like(1, 40)), block_of({}), block_of(text_like(2, 70), ObjectId{hash(as_bytes("base"))}), block_of(text_like(3, 10))};
+  return {block_of(text_like(1, 40)), block_of({}),
+          block_of(text_like(2, 70), ObjectId{hash(as_bytes("base"))}), block_of(text_like(3, 10))};
 }
 
 struct SamplePack {
@@ -64,11 +65,12 @@ Scanned scan(const Sealer& sealer, const Bytes& pack) {
   disk.write(name, pack);
   const auto backend = disk.open();
   Scanned out;
-  out.result = scan_pack(sealer, *backend, {name.name, pack.size()}, [&](const BlockHeader& header, BlockRange range) -> Result<void> {
-    out.headers.push_back(header);
-    out.ranges.push_back(range);
-    return {};
-  });
+  out.result = scan_pack(sealer, *backend, {name.name, pack.size()},
+                         [&](const BlockHeader& header, BlockRange range) -> Result<void> {
+                           out.headers.push_back(header);
+                           out.ranges.push_back(range);
+                           return {};
+                         });
   return out;
 }
 
@@ -76,7 +78,8 @@ Scanned scan(const Sealer& sealer, const Bytes& pack) {
 bool is_start_of(const Scanned& scanned, const SamplePack& pack) {
   if (scanned.headers.size() > pack.blocks.size()) return false;
   for (std::size_t i = 0; i < scanned.headers.size(); ++i)
-    if (scanned.headers[i] != pack.blocks[i].header || scanned.ranges[i].offset != pack.ranges[i].offset || scanned.ranges[i].size != pack.ranges[i].size)
+    if (scanned.headers[i] != pack.blocks[i].header || scanned.ranges[i].offset != pack.ranges[i].offset ||
+        scanned.ranges[i].size != pack.ranges[i].size)
       return false;
   return true;
 }
@@ -90,7 +93,9 @@ Result<OpenedBlock> open_at(const Sealer& sealer, const Bytes& pack, const Block
   return open_block(sealer, salt, range.offset, record);
 }
 
-bool is_block(const OpenedBlock& opened, const EncodedBlock& block) { return opened.header == block.header && opened.payload == block.payload; }
+bool is_block(const OpenedBlock& opened, const EncodedBlock& block) {
+  return opened.header == block.header && opened.payload == block.payload;
+}
 
 }  // namespace
 
@@ -114,7 +119,8 @@ TEST_CASE("a pack starts with its magic, and blocks follow without a gap", "[pac
   std::uint64_t next = PackBuilder::kPrefixBytes;
   for (std::size_t i = 0; i < pack.blocks.size(); ++i) {
     CHECK(pack.ranges[i].offset == next);
-    CHECK(pack.ranges[i].size == 8 + encode_block_header(pack.blocks[i].header).size() + 16 + pack.blocks[i].payload.size() + 16);
+    CHECK(pack.ranges[i].size ==
+          8 + encode_block_header(pack.blocks[i].header).size() + 16 + pack.blocks[i].payload.size() + 16);
     next += pack.ranges[i].size;
   }
   CHECK(next == pack.bytes.size());
@@ -149,7 +155,8 @@ TEST_CASE("an encrypted pack shows neither content nor ids", "[pack]") {
   const std::string shown = hex(pack.bytes);
   for (const EncodedBlock& block : pack.blocks) {
     CHECK(shown.find(block.header.objects[0].id.hex()) == std::string::npos);
-    if (block.payload.size() >= 10) CHECK(shown.find(hex(ByteView(block.payload).first(10))) == std::string::npos);
+    if (block.payload.size() >= 10)
+      CHECK(shown.find(hex(ByteView(block.payload).first(10))) == std::string::npos);
   }
 }
 
@@ -165,11 +172,15 @@ TEST_CASE("a scan of a pack with any byte changed stops there, and all it visite
       // Only payloads are not looked at by a scan.
       bool in_payload = false;
       for (std::size_t i = 0; i < pack.blocks.size(); ++i) {
-        const std::size_t payload_at = pack.ranges[i].offset + pack.ranges[i].size - pack.blocks[i].payload.size() - kTagBytes;
-        in_payload = in_payload || (position >= payload_at && position < pack.ranges[i].offset + pack.ranges[i].size);
+        const std::size_t payload_at =
+            pack.ranges[i].offset + pack.ranges[i].size - pack.blocks[i].payload.size() - kTagBytes;
+        in_payload =
+            in_payload || (position >= payload_at && position < pack.ranges[i].offset + pack.ranges[i].size);
       }
-      if (scanned.result.has_value() != in_payload) FAIL(what << (in_payload ? " is no error" : " goes unnoticed"));
-      if (!scanned.result && scanned.result.error().code() != ErrorCode::corrupt) FAIL(what << ": " << scanned.result.error().message());
+      if (scanned.result.has_value() != in_payload)
+        FAIL(what << (in_payload ? " is no error" : " goes unnoticed"));
+      if (!scanned.result && scanned.result.error().code() != ErrorCode::corrupt)
+        FAIL(what << ": " << scanned.result.error().message());
     });
   }
 }
@@ -183,17 +194,22 @@ TEST_CASE("a block of a pack with any byte changed opens to the same or not at a
       const std::size_t position = at++ / 3;
       for (std::size_t i = 0; i < pack.blocks.size(); ++i) {
         const auto opened = open_at(sealer, damaged, pack.ranges[i]);
-        const bool inside = position >= pack.ranges[i].offset && position < pack.ranges[i].offset + pack.ranges[i].size;
+        const bool inside =
+            position >= pack.ranges[i].offset && position < pack.ranges[i].offset + pack.ranges[i].size;
         const bool hit = inside || position < PackBuilder::kPrefixBytes;
         if (opened && !is_block(*opened, pack.blocks[i])) FAIL(what << " gives another block");
-        if (opened.has_value() == hit) FAIL(what << (hit ? " goes unnoticed" : " breaks a block that it is not in"));
-        if (!opened && opened.error().code() != ErrorCode::corrupt) FAIL(what << ": " << opened.error().message());
+        if (opened.has_value() == hit)
+          FAIL(what << (hit ? " goes unnoticed" : " breaks a block that it is not in"));
+        if (!opened && opened.error().code() != ErrorCode::corrupt)
+          FAIL(what << ": " << opened.error().message());
       }
     });
   }
 }
 
-TEST_CASE("a pack cut at any length gives the blocks before the cut, and an error unless it falls between two", "[pack]") {
+TEST_CASE(
+    "a pack cut at any length gives the blocks before the cut, and an error unless it falls between two",
+    "[pack]") {
   for (const Encryption mode : kModes) {
     const Sealer sealer = sealer_of(mode);
     const SamplePack pack = make_pack(sealer);
@@ -221,9 +237,11 @@ TEST_CASE("a scan does not believe a size that the pack does not have", "[pack]"
   disk.write(name, pack.bytes);
   const auto backend = disk.open();
   const auto nothing = [](const BlockHeader&, BlockRange) -> Result<void> { return {}; };
-  CHECK(code_of(scan_pack(sealer, *backend, {name.name, pack.bytes.size() + 1000}, nothing)) == ErrorCode::corrupt);
+  CHECK(code_of(scan_pack(sealer, *backend, {name.name, pack.bytes.size() + 1000}, nothing)) ==
+        ErrorCode::corrupt);
   CHECK(code_of(scan_pack(sealer, *backend, {name.name, 3}, nothing)) == ErrorCode::corrupt);
-  CHECK(code_of(scan_pack(sealer, *backend, {hex(hash(as_bytes("y"))), 1000}, nothing)) == ErrorCode::not_found);
+  CHECK(code_of(scan_pack(sealer, *backend, {hex(hash(as_bytes("y"))), 1000}, nothing)) ==
+        ErrorCode::not_found);
 }
 
 TEST_CASE("an error of the visitor ends the scan", "[pack]") {
@@ -233,10 +251,11 @@ TEST_CASE("an error of the visitor ends the scan", "[pack]") {
   const SamplePack pack = make_pack(sealer);
   disk.write(name, pack.bytes);
   int visits = 0;
-  const auto result = scan_pack(sealer, *disk.open(), {name.name, pack.bytes.size()}, [&](const BlockHeader&, BlockRange) -> Result<void> {
-    if (++visits == 2) return Error(ErrorCode::cancelled, "enough");
-    return {};
-  });
+  const auto result = scan_pack(sealer, *disk.open(), {name.name, pack.bytes.size()},
+                                [&](const BlockHeader&, BlockRange) -> Result<void> {
+                                  if (++visits == 2) return Error(ErrorCode::cancelled, "enough");
+                                  return {};
+                                });
   CHECK(code_of(result) == ErrorCode::cancelled);
   CHECK(visits == 2);
 }
@@ -266,13 +285,21 @@ TEST_CASE("a header does not open with the payload of another block", "[pack]") 
     second.add(block_of(random_bytes(2, 50)));
     Bytes record(first.bytes().begin() + range.offset, first.bytes().end());
     std::copy(second.bytes().end() - 50 - kTagBytes, second.bytes().end(), record.end() - 50 - kTagBytes);
-    CHECK(code_of(open_block(sealer, value_of(read_pack_prefix(first.bytes())), range.offset, record)) == ErrorCode::corrupt);
+    CHECK(code_of(open_block(sealer, value_of(read_pack_prefix(first.bytes())), range.offset, record)) ==
+          ErrorCode::corrupt);
   }
 }
 
 TEST_CASE("sizes that no block has are corrupt, and nothing is allocated for them", "[pack]") {
   const Sealer sealer = sealer_of(Encryption::none);
-  for (const auto& [header, payload] : {std::pair{0U, 100U}, {15U, 100U}, {100U, 0U}, {100U, 15U}, {~0U, 100U}, {100U, ~0U}, {~0U, ~0U}, {300U << 20, 16U}}) {
+  for (const auto& [header, payload] : {std::pair{0U, 100U},
+                                        {15U, 100U},
+                                        {100U, 0U},
+                                        {100U, 15U},
+                                        {~0U, 100U},
+                                        {100U, ~0U},
+                                        {~0U, ~0U},
+                                        {300U << 20, 16U}}) {
     WireWriter record;
     record.u32(header);
     record.u32(payload);

@@ -1,14 +1,15 @@
 // A repository through crashes, failing operations, a full disk, and several writers.
-#include <algorithm>
-#include <catch2/catch.hpp>
-#include <map>
-#include <thread>
-
 #include "store/local_backend.h"
 #include "store/repository.h"
 #include "tests/support/random_bytes.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_repository.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <map>
+#include <thread>
 
 namespace kin::store {
 namespace {
@@ -21,9 +22,16 @@ using Contents = std::vector<std::pair<ObjectKind, Bytes>>;
 const std::map<std::string, Contents>& script() {
   static const std::map<std::string, Contents> kScript = {
       {"1", {{ObjectKind::data, text_like(1, 1000)}, {ObjectKind::tree, text_like(2, 1000)}}},
-      {"2", {{ObjectKind::data, random_bytes(3, 9 << 20)}, {ObjectKind::tree, text_like(4, 500)}, {ObjectKind::data, random_bytes(5, 8 << 20)},
-             {ObjectKind::data, text_like(6, 700)}, {ObjectKind::list, text_like(7, 300)}}},
-      {"3", {{ObjectKind::data, text_like(6, 700)}, {ObjectKind::data, text_like(8, 100)}, {ObjectKind::tree, text_like(9, 500)}}},
+      {"2",
+       {{ObjectKind::data, random_bytes(3, 9 << 20)},
+        {ObjectKind::tree, text_like(4, 500)},
+        {ObjectKind::data, random_bytes(5, 8 << 20)},
+        {ObjectKind::data, text_like(6, 700)},
+        {ObjectKind::list, text_like(7, 300)}}},
+      {"3",
+       {{ObjectKind::data, text_like(6, 700)},
+        {ObjectKind::data, text_like(8, 100)},
+        {ObjectKind::tree, text_like(9, 500)}}},
   };
   return kScript;
 }
@@ -60,16 +68,18 @@ std::vector<ObjectId> objects_in_packs(FaultyDisk& disk, const Repository& repos
   std::vector<ObjectId> out;
   const auto backend = disk.open();
   for (const FileName& pack : disk.names(FileKind::pack))
-    require_ok(scan_pack(repository.sealer(), *backend, {pack.name, disk.file(pack).size()}, [&](const BlockHeader& header, BlockRange) -> Result<void> {
-      for (const BlockObject& object : header.objects) out.push_back(object.id);
-      return {};
-    }));
+    require_ok(scan_pack(repository.sealer(), *backend, {pack.name, disk.file(pack).size()},
+                         [&](const BlockHeader& header, BlockRange) -> Result<void> {
+                           for (const BlockObject& object : header.objects) out.push_back(object.id);
+                           return {};
+                         }));
   return out;
 }
 
 }  // namespace
 
-TEST_CASE("after a crash at any step, what snapshots name is there, and the work can go on", "[repository][crash]") {
+TEST_CASE("after a crash at any step, what snapshots name is there, and the work can go on",
+          "[repository][crash]") {
   const TempDir caches;
   bool finished = false;
   int crashes = 0;
@@ -97,7 +107,8 @@ TEST_CASE("after a crash at any step, what snapshots name is there, and the work
       if (finished) CHECK(hosts == std::vector<std::string>{"1", "2", "3"});
 
       value_of(repository->begin_writing());
-      for (const ObjectId& id : objects_in_packs(disk, *repository)) CHECK(value_of(repository->contains(id)));
+      for (const ObjectId& id : objects_in_packs(disk, *repository))
+        CHECK(value_of(repository->contains(id)));
       require_ok(write_snapshot(*repository, "2"));
       require_ok(write_snapshot(*repository, "3"));
     }
@@ -107,7 +118,8 @@ TEST_CASE("after a crash at any step, what snapshots name is there, and the work
     std::sort(objects.begin(), objects.end());
     CHECK(std::adjacent_find(objects.begin(), objects.end()) == objects.end());
     const std::vector<std::string> hosts = check_snapshots(*repository);
-    for (const char* host : {"1", "2", "3"}) CHECK(std::find(hosts.begin(), hosts.end(), host) != hosts.end());
+    for (const char* host : {"1", "2", "3"})
+      CHECK(std::find(hosts.begin(), hosts.end(), host) != hosts.end());
   }
   CHECK(crashes >= 15);
 }
@@ -205,8 +217,9 @@ TEST_CASE("after a run that ended well, no pack is read to look for lost ones", 
 }
 
 TEST_CASE("a flush that failed once can be tried again, and nothing is lost", "[repository][faults]") {
-  const auto [operation, nth] = GENERATE(std::pair{Operation::put, 1}, std::pair{Operation::put, 2}, std::pair{Operation::put, 3},
-                                         std::pair{Operation::sync, 1}, std::pair{Operation::sync, 2});
+  const auto [operation, nth] =
+      GENERATE(std::pair{Operation::put, 1}, std::pair{Operation::put, 2}, std::pair{Operation::put, 3},
+               std::pair{Operation::sync, 1}, std::pair{Operation::sync, 2});
   INFO((operation == Operation::put ? "put " : "sync ") << nth);
   FaultyDisk disk;
   create_repository(disk);
@@ -245,7 +258,8 @@ TEST_CASE("a commit that fails leaves no snapshot", "[repository][faults]") {
   }
 }
 
-TEST_CASE("a full disk is no_space, and the repository stays valid and goes on once there is room", "[repository][full]") {
+TEST_CASE("a full disk is no_space, and the repository stays valid and goes on once there is room",
+          "[repository][full]") {
   FaultyDisk disk;
   create_repository(disk);
   {
@@ -295,7 +309,8 @@ TEST_CASE("a disk that is full at any moment leaves a valid repository", "[repos
   CHECK(full >= 7);
 }
 
-TEST_CASE("two processes that write at once both commit, and all of it can be read", "[repository][concurrent]") {
+TEST_CASE("two processes that write at once both commit, and all of it can be read",
+          "[repository][concurrent]") {
   const bool on_disk = GENERATE(false, true);
   const bool share_cache = GENERATE(false, true);
   INFO((on_disk ? "in a directory" : "in memory") << (share_cache ? ", one cache" : ", two caches"));
@@ -312,13 +327,17 @@ TEST_CASE("two processes that write at once both commit, and all of it can be re
   for (std::size_t writer = 0; writer < 2; ++writer)
     writers.emplace_back([&, writer] {
       const auto run = [&]() -> Result<void> {
-        KIN_TRY_ASSIGN(const auto repository, open_repository(open_backend_here(), directory / (share_cache ? "cache" : "cache" + std::to_string(writer))));
+        KIN_TRY_ASSIGN(
+            const auto repository,
+            open_repository(open_backend_here(),
+                            directory / (share_cache ? "cache" : "cache" + std::to_string(writer))));
         KIN_TRY(repository->refresh_index());
         KIN_TRY(repository->begin_writing());
         for (std::uint64_t i = 0; i < 60; ++i) {
           // A third of it is what the other one writes, too.
           const std::uint64_t seed = i % 3 == 0 ? i : 1000 * (writer + 1) + i;
-          KIN_TRY(store_object(*repository, text_like(seed, 2000), i % 5 == 0 ? ObjectKind::tree : ObjectKind::data));
+          KIN_TRY(store_object(*repository, text_like(seed, 2000),
+                               i % 5 == 0 ? ObjectKind::tree : ObjectKind::data));
           if (i % 20 == 19) KIN_TRY(repository->flush());
         }
         KIN_TRY(repository->commit(snapshot_named(std::to_string(writer))));
@@ -341,7 +360,8 @@ TEST_CASE("two processes that write at once both commit, and all of it can be re
   CHECK(missing == 0);
 }
 
-TEST_CASE("after a crash at any step of a new index, all of it can be read or made again", "[repository][crash][rebuild]") {
+TEST_CASE("after a crash at any step of a new index, all of it can be read or made again",
+          "[repository][crash][rebuild]") {
   bool finished = false;
   int crashes = 0;
   for (std::uint64_t steps = 1; !finished; ++steps) {
@@ -365,6 +385,32 @@ TEST_CASE("after a crash at any step of a new index, all of it can be read or ma
     for (const auto& [id, content] : objects) CHECK(loads(*repository, id, content));
   }
   CHECK(crashes >= 5);
+}
+
+TEST_CASE("a read that fails while a new index is made costs no object", "[repository][faults][rebuild]") {
+  FaultyDisk disk;
+  create_repository(disk);
+  std::vector<std::pair<ObjectId, Bytes>> objects;
+  {
+    const auto repository = reopen(disk);
+    for (std::uint64_t i = 0; i < 2; ++i) {
+      const Bytes content = text_like(i, 200);
+      objects.emplace_back(value_of(store_object(*repository, content)), content);
+      require_ok(repository->flush());
+    }
+  }
+  bool finished = false;
+  for (std::uint64_t nth = 1; !finished; ++nth) {
+    const auto repository = reopen(disk);
+    const std::uint64_t reads = disk.count(Operation::get);
+    disk.fail(Operation::get, nth);
+    const auto rebuilt = repository->rebuild_index([](const Error&) {}, [](std::size_t, std::size_t) {});
+    finished = disk.count(Operation::get) - reads < nth;
+    disk.restart();  // forgets the failure that was not needed
+    const auto reader = reopen(disk);
+    INFO("read " << nth << (rebuilt ? " failed unnoticed" : " failed"));
+    for (const auto& [id, content] : objects) REQUIRE(loads(*reader, id, content));
+  }
 }
 
 }  // namespace kin::store

@@ -1,12 +1,13 @@
 // Damaged, missing and forged files: every one gives an Error or exactly the right bytes.
-#include <catch2/catch.hpp>
-#include <limits>
-
 #include "store/repository.h"
 #include "tests/support/damage.h"
 #include "tests/support/random_bytes.h"
 #include "tests/support/run_alone.h"
 #include "tests/support/test_repository.h"
+
+#include <catch2/catch.hpp>
+
+#include <limits>
 
 namespace kin::store {
 namespace {
@@ -41,13 +42,15 @@ struct Sample {
   // No block is cached, so that each load reads.
   std::unique_ptr<Repository> open() { return reopen(disk, "", 0); }
 
-  // How many objects load; fails the test if one loads as something else, or with an error that is not corrupt.
+  // How many objects load; fails the test if one loads as something else, or with an error that is not
+  // corrupt.
   std::size_t count_sound(Repository& repository, const std::string& what) {
     std::size_t sound = 0;
     for (const auto& [id, content] : objects) {
       const auto loaded = repository.load(id);
       if (loaded && !equal(**loaded, content)) FAIL(what << " gives other bytes");
-      if (!loaded && loaded.error().code() != ErrorCode::corrupt) FAIL(what << ": " << loaded.error().message());
+      if (!loaded && loaded.error().code() != ErrorCode::corrupt)
+        FAIL(what << ": " << loaded.error().message());
       sound += loaded.has_value();
     }
     return sound;
@@ -68,7 +71,9 @@ struct Sample {
 };
 
 // The pack that holds the object.
-FileName pack_of(Repository& repository, const ObjectId& id) { return {FileKind::pack, value_of(repository.locate(id)).pack.hex()}; }
+FileName pack_of(Repository& repository, const ObjectId& id) {
+  return {FileKind::pack, value_of(repository.locate(id)).pack.hex()};
+}
 
 }  // namespace
 
@@ -117,7 +122,8 @@ TEST_CASE("a key of another repository opens nothing", "[repository][damage]") {
   CHECK(code_of(open_repository(disk.open())) == ErrorCode::corrupt);
 }
 
-TEST_CASE("with any byte of a pack changed, objects load as they were or not at all", "[repository][damage]") {
+TEST_CASE("with any byte of a pack changed, objects load as they were or not at all",
+          "[repository][damage]") {
   const Mode mode = any_mode();
   Sample sample(mode);
   const auto repository = sample.open();
@@ -137,7 +143,8 @@ TEST_CASE("with any byte of a pack changed, objects load as they were or not at 
   CHECK(sample.count_sound(*repository, "no damage any more") == sample.objects.size());
 }
 
-TEST_CASE("with any of a pack's first bytes changed, its objects do not load and the others do", "[repository][damage]") {
+TEST_CASE("with any of a pack's first bytes changed, its objects do not load and the others do",
+          "[repository][damage]") {
   const Mode mode = any_mode();
   Sample sample(mode);
   const FileName pack = pack_of(*sample.open(), sample.objects[1].first);  // the tree's
@@ -157,7 +164,8 @@ TEST_CASE("with a pack cut at any length, objects load as they were or not at al
   for (const FileName& pack : sample.disk.names(FileKind::pack)) {
     for_each_cut(sample.disk.file(pack), [&](const Bytes& damaged, const std::string& what) {
       sample.disk.damage(pack, damaged);
-      if (sample.count_sound(*repository, pack.text() + " " + what) == sample.objects.size()) FAIL(what << " goes unnoticed");
+      if (sample.count_sound(*repository, pack.text() + " " + what) == sample.objects.size())
+        FAIL(what << " goes unnoticed");
     });
     sample.disk.heal();
   }
@@ -217,7 +225,8 @@ TEST_CASE("a damaged index segment stops the reader and tells of rebuild-index",
   const auto repository = value_of(open_repository(sample.disk.open()));
   const Error error = error_of(repository->refresh_index());
   CHECK(error.code() == ErrorCode::corrupt);
-  CHECK_THAT(error.message(), Catch::Contains("kin rebuild-index") && Catch::Contains(sample.only(FileKind::index).text()));
+  CHECK_THAT(error.message(),
+             Catch::Contains("kin rebuild-index") && Catch::Contains(sample.only(FileKind::index).text()));
 }
 
 TEST_CASE("no byte of a snapshot can change or be missing without notice", "[repository][damage]") {
@@ -236,12 +245,14 @@ TEST_CASE("no byte of a snapshot can change or be missing without notice", "[rep
   CHECK_THAT(error_of(repository->load_snapshot(sample.snapshot)).message(), Catch::Contains(file.text()));
 }
 
-TEST_CASE("an index that says a wrong place gives an error, not a crash and not other bytes", "[repository][forged]") {
+TEST_CASE("an index that says a wrong place gives an error, not a crash and not other bytes",
+          "[repository][forged]") {
   const Mode mode = any_mode();
   Sample sample(mode);
   const auto honest = sample.open();
   const auto& [id, content] = sample.objects[0];
-  const BlockRef place = value_of(honest->locate(id)), other = value_of(honest->locate(sample.objects[2].first));
+  const BlockRef place = value_of(honest->locate(id)),
+                 other = value_of(honest->locate(sample.objects[2].first));
   REQUIRE(place.pack == other.pack);
   REQUIRE(place.offset != other.offset);
   const std::uint64_t pack_size = sample.disk.file({FileKind::pack, place.pack.hex()}).size();
@@ -255,16 +266,17 @@ TEST_CASE("an index that says a wrong place gives an error, not a crash and not 
     std::uint64_t pack_size, offset;
     std::uint32_t size;
   };
-  for (const Lie& lie : {Lie{"the place of another object", place.pack, pack_size, other.offset, other.stored_size},
-                         Lie{"one byte on", place.pack, pack_size, place.offset + 1, place.stored_size},
-                         Lie{"too short", place.pack, pack_size, place.offset, place.stored_size - 1},
-                         Lie{"too long", place.pack, pack_size, place.offset, place.stored_size + 1},
-                         Lie{"nothing", place.pack, pack_size, place.offset, 0},
-                         Lie{"the pack's start", place.pack, pack_size, 0, 50},
-                         Lie{"beyond the end", place.pack, kMost, pack_size, place.stored_size},
-                         Lie{"far beyond the end", place.pack, kMost, kMost - 1000, 1000},
-                         Lie{"far too long", place.pack, kMost, place.offset, ~0U},
-                         Lie{"a pack that is not there", no_pack, pack_size, place.offset, place.stored_size}}) {
+  for (const Lie& lie :
+       {Lie{"the place of another object", place.pack, pack_size, other.offset, other.stored_size},
+        Lie{"one byte on", place.pack, pack_size, place.offset + 1, place.stored_size},
+        Lie{"too short", place.pack, pack_size, place.offset, place.stored_size - 1},
+        Lie{"too long", place.pack, pack_size, place.offset, place.stored_size + 1},
+        Lie{"nothing", place.pack, pack_size, place.offset, 0},
+        Lie{"the pack's start", place.pack, pack_size, 0, 50},
+        Lie{"beyond the end", place.pack, kMost, pack_size, place.stored_size},
+        Lie{"far beyond the end", place.pack, kMost, kMost - 1000, 1000},
+        Lie{"far too long", place.pack, kMost, place.offset, ~0U},
+        Lie{"a pack that is not there", no_pack, pack_size, place.offset, place.stored_size}}) {
     IndexSegment segment;
     segment.packs = {{lie.pack, lie.pack_size}};
     segment.blocks = {{0, {lie.offset, lie.size}, content.size(), 0, std::nullopt}};
@@ -277,7 +289,8 @@ TEST_CASE("an index that says a wrong place gives an error, not a crash and not 
   CHECK(sample.disk.files() == before);
 }
 
-TEST_CASE("an index that names a pack as an open one is named gives an error, not a crash (alone)", "[.][alone]") {
+TEST_CASE("an index that names a pack as an open one is named gives an error, not a crash (alone)",
+          "[.][alone]") {
   // The repository has names of its own for packs that are not yet written: 31 zeros, then 1 or 2.
   const std::uint8_t last = GENERATE(1, 2);
   Sample sample(Mode::plain);
@@ -297,7 +310,8 @@ TEST_CASE("an index that names a pack as an open one is named gives an error, no
   CHECK_FALSE(repository->load(id));
 }
 
-TEST_CASE("an index that names a pack as an open one is named gives an error, not a crash", "[repository][forged]") {
+TEST_CASE("an index that names a pack as an open one is named gives an error, not a crash",
+          "[repository][forged]") {
   CHECK(run_alone("an index that names a pack as an open one is named gives an error, not a crash (alone)"));
 }
 
@@ -336,7 +350,8 @@ TEST_CASE("blocks whose bases form a loop are corrupt", "[repository][forged]") 
     }
 }
 
-TEST_CASE("a chain of bases longer than any that kin writes is corrupt, not a deep recursion", "[repository][forged]") {
+TEST_CASE("a chain of bases longer than any that kin writes is corrupt, not a deep recursion",
+          "[repository][forged]") {
   FaultyDisk disk;
   create_repository(disk);
   const auto repository = reopen(disk);
@@ -344,7 +359,8 @@ TEST_CASE("a chain of bases longer than any that kin writes is corrupt, not a de
   value_of(store_object(*repository, content));
   for (std::uint32_t i = 0; i < 1000; ++i) {
     const Bytes base = content;
-    for (std::size_t digit = 0; digit < 4; ++digit) content[digit] = static_cast<std::uint8_t>(i >> (8 * digit));
+    for (std::size_t digit = 0; digit < 4; ++digit)
+      content[digit] = static_cast<std::uint8_t>(i >> (8 * digit));
     value_of(repository->append(delta_block(*repository, repository->id_of(base), base, content)));
   }
   require_ok(repository->flush());
@@ -365,7 +381,8 @@ TEST_CASE("a delta against another base than it names is corrupt", "[repository]
   CHECK(code_of(reopen(disk)->load(repository->id_of(content))) == ErrorCode::corrupt);
 }
 
-TEST_CASE("a block with an object that is not what its id says is corrupt as a whole", "[repository][forged]") {
+TEST_CASE("a block with an object that is not what its id says is corrupt as a whole",
+          "[repository][forged]") {
   FaultyDisk disk;
   create_repository(disk);
   const auto repository = reopen(disk);
@@ -380,7 +397,8 @@ TEST_CASE("a block with an object that is not what its id says is corrupt as a w
   CHECK_THAT(error.message(), Catch::Contains(block.header.objects[1].id.short_hex()));
 }
 
-TEST_CASE("a block in an encoding of a newer kin is unsupported, and the others load", "[repository][forged]") {
+TEST_CASE("a block in an encoding of a newer kin is unsupported, and the others load",
+          "[repository][forged]") {
   FaultyDisk disk;
   create_repository(disk);
   const auto repository = reopen(disk);
@@ -426,8 +444,9 @@ TEST_CASE("an index can be made again from the packs alone", "[repository][rebui
   const auto repository = value_of(open_repository(sample.disk.open()));
   int damages = 0;
   std::vector<std::pair<std::size_t, std::size_t>> progress;
-  const auto stats = value_of(repository->rebuild_index([&](const Error&) { ++damages; },
-                                                        [&](std::size_t done, std::size_t all) { progress.emplace_back(done, all); }));
+  const auto stats = value_of(repository->rebuild_index(
+      [&](const Error&) { ++damages; },
+      [&](std::size_t done, std::size_t all) { progress.emplace_back(done, all); }));
   CHECK(stats.packs == 2);
   CHECK(stats.blocks == 4);
   CHECK(stats.objects == 4);
@@ -446,7 +465,8 @@ TEST_CASE("a new index from a damaged pack holds what precedes the damage", "[re
   const FileName pack{FileKind::pack, last.pack.hex()};
   sample.disk.flip(pack, last.offset + 20);  // in the last block's header
   std::vector<std::string> damages;
-  const auto stats = value_of(repository->rebuild_index([&](const Error& error) { damages.push_back(error.message()); }, [](std::size_t, std::size_t) {}));
+  const auto stats = value_of(repository->rebuild_index(
+      [&](const Error& error) { damages.push_back(error.message()); }, [](std::size_t, std::size_t) {}));
   CHECK(stats.damaged_packs == 1);
   REQUIRE(damages.size() == 1);
   CHECK_THAT(damages[0], Catch::Contains(pack.text()));

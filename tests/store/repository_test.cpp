@@ -1,18 +1,20 @@
-// Repository: making and opening one, writing and reading. Damage is in repository_damage_test.cpp, crashes in repository_crash_test.cpp.
+// Repository: making and opening one, writing and reading. Damage is in repository_damage_test.cpp, crashes
+// in repository_crash_test.cpp.
 #include "store/repository.h"
-
-#include <atomic>
-#include <catch2/catch.hpp>
-#include <filesystem>
-#include <fstream>
-#include <set>
-#include <thread>
 
 #include "store/local_backend.h"
 #include "tests/support/random_bytes.h"
 #include "tests/support/run_alone.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_repository.h"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <thread>
 
 namespace kin::store {
 namespace {
@@ -93,21 +95,24 @@ TEST_CASE("the password is asked for once, and only if there is one", "[reposito
   CHECK(Repository::open(disk.open(), options).has_value());
   CHECK(asked == (mode == Mode::encrypted ? 1 : 0));
   options.password = []() -> Result<std::string> { return Error(ErrorCode::cancelled, "no"); };
-  CHECK(code_of(Repository::open(disk.open(), options)) == (mode == Mode::encrypted ? std::optional(ErrorCode::cancelled) : std::nullopt));
+  CHECK(code_of(Repository::open(disk.open(), options)) ==
+        (mode == Mode::encrypted ? std::optional(ErrorCode::cancelled) : std::nullopt));
 }
 
 TEST_CASE("where no repository is, none opens", "[repository]") {
   FaultyDisk disk;
   CHECK(code_of(open_repository(disk.open())) == ErrorCode::no_repository);
   const TempDir directory;
-  CHECK(code_of(open_repository(std::make_unique<LocalBackend>(directory.path()))) == ErrorCode::no_repository);
+  CHECK(code_of(open_repository(std::make_unique<LocalBackend>(directory.path()))) ==
+        ErrorCode::no_repository);
   const Error error = error_of(open_repository(std::make_unique<LocalBackend>(directory / "missing")));
   CHECK(error.code() == ErrorCode::no_repository);
   CHECK_THAT(error.message(), Catch::Contains(directory / "missing"));
   CHECK_FALSE(std::filesystem::exists(directory / "missing"));
 }
 
-TEST_CASE("a repository of a newer format is unsupported, and its password is not asked for", "[repository]") {
+TEST_CASE("a repository of a newer format is unsupported, and its password is not asked for",
+          "[repository]") {
   const Mode mode = any_mode();
   FaultyDisk disk;
   create_repository(disk, mode);
@@ -124,7 +129,8 @@ TEST_CASE("a repository is not made where one is already", "[repository]") {
   FaultyDisk disk;
   create_repository(disk, mode);
   const auto before = disk.files();
-  CHECK(code_of(Repository::create(*disk.open(), password_of(mode), kCheapPassword)) == ErrorCode::invalid_argument);
+  CHECK(code_of(Repository::create(*disk.open(), password_of(mode), kCheapPassword)) ==
+        ErrorCode::invalid_argument);
   CHECK(code_of(Repository::create(*disk.open(), std::nullopt)) == ErrorCode::invalid_argument);
   CHECK(disk.files() == before);
 }
@@ -153,7 +159,8 @@ TEST_CASE("any key opens the repository, and a removed one does not", "[reposito
   create_repository(disk, Mode::encrypted);
   const auto repository = reopen(disk);
   const std::string first = repository->key_name();
-  const std::string second = value_of(add_key(repository->backend(), repository->master_key(), "second", kCheapPassword));
+  const std::string second =
+      value_of(add_key(repository->backend(), repository->master_key(), "second", kCheapPassword));
   CHECK(value_of(open_with_password(disk, "second"))->key_name() == second);
   CHECK(value_of(open_with_password(disk, kPassword))->key_name() == first);
   require_ok(repository->backend().remove({FileKind::key, first}));
@@ -161,7 +168,8 @@ TEST_CASE("any key opens the repository, and a removed one does not", "[reposito
   CHECK(open_with_password(disk, "second").has_value());
 }
 
-TEST_CASE("objects load before and after the flush, and in other processes with and without a cache", "[repository]") {
+TEST_CASE("objects load before and after the flush, and in other processes with and without a cache",
+          "[repository]") {
   const Mode mode = any_mode();
   FaultyDisk disk;
   const TempDir caches;
@@ -253,7 +261,8 @@ TEST_CASE("objects of every size load, the empty one and one larger than a pack'
   create_repository(disk, mode);
   const auto repository = reopen(disk);
   std::vector<std::pair<ObjectId, Bytes>> objects;
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{100'000}, kPackTargetBytes + 1}) {
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, std::size_t{100'000}, kPackTargetBytes + 1}) {
     Bytes content = random_bytes(size, size);
     const ObjectId id = value_of(store_object(*repository, content));
     objects.emplace_back(id, std::move(content));
@@ -287,7 +296,8 @@ TEST_CASE("after some packs they are made durable, without a flush", "[repositor
   create_repository(disk);
   const auto repository = reopen(disk);
   value_of(repository->begin_writing());
-  for (std::uint64_t i = 0; i < 4; ++i) value_of(store_object(*repository, random_bytes(i, kPackTargetBytes)));
+  for (std::uint64_t i = 0; i < 4; ++i)
+    value_of(store_object(*repository, random_bytes(i, kPackTargetBytes)));
   CHECK(disk.names(FileKind::pack).size() == 4);
 }
 
@@ -303,7 +313,8 @@ TEST_CASE("trees and lists are kept in packs of their own", "[repository]") {
     std::set<bool> kinds;
     require_ok(scan_pack(repository->sealer(), repository->backend(), {pack.name, disk.file(pack).size()},
                          [&](const BlockHeader& header, BlockRange) -> Result<void> {
-                           for (const BlockObject& object : header.objects) kinds.insert(is_metadata(object.kind));
+                           for (const BlockObject& object : header.objects)
+                             kinds.insert(is_metadata(object.kind));
                            return {};
                          }));
     CHECK(kinds.size() == 1);
@@ -391,7 +402,8 @@ TEST_CASE("a block cache of any size changes no answer", "[repository]") {
     }
     require_ok(repository->flush());
   }
-  for (const std::size_t limit : {std::size_t{0}, std::size_t{1}, std::size_t{30'000}, std::size_t{1} << 30}) {
+  for (const std::size_t limit :
+       {std::size_t{0}, std::size_t{1}, std::size_t{30'000}, std::size_t{1} << 30}) {
     const auto repository = reopen(disk, "", limit);
     for (int round = 0; round < 2; ++round) CHECK(all_load(*repository, objects));
   }
@@ -403,7 +415,8 @@ TEST_CASE("a block cache of any size changes no answer", "[repository]") {
   CHECK(disk.count(Operation::get) == reads);
 }
 
-TEST_CASE("the same object stored as content and as a tree loads, whichever pack is finished first", "[repository]") {
+TEST_CASE("the same object stored as content and as a tree loads, whichever pack is finished first",
+          "[repository]") {
   FaultyDisk disk;
   create_repository(disk);
   const auto repository = reopen(disk);
@@ -555,7 +568,8 @@ TEST_CASE("a damaged cache does not keep anyone from working", "[repository]") {
   }
   std::size_t ruined = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(caches / "a")) {
-    if (!entry.is_regular_file() || entry.file_size() == 0 || (one_bit && entry.path().extension() != ".sst")) continue;
+    if (!entry.is_regular_file() || entry.file_size() == 0 || (one_bit && entry.path().extension() != ".sst"))
+      continue;
     std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
     if (one_bit) {
       file.seekg(40);
@@ -624,7 +638,8 @@ TEST_CASE("a repository in a directory keeps what was committed", "[repository][
   std::vector<std::pair<ObjectId, Bytes>> objects;
   SnapshotId id;
   {
-    const auto repository = value_of(open_repository(std::make_unique<LocalBackend>(path), directory / "cache"));
+    const auto repository =
+        value_of(open_repository(std::make_unique<LocalBackend>(path), directory / "cache"));
     value_of(repository->begin_writing());
     objects = store_some(*repository, 1);
     id = value_of(repository->commit(snapshot_named("host")));

@@ -1,11 +1,11 @@
 #include "tests/support/faulty_backend.h"
 
+#include "lib/base/check.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <utility>
-
-#include "lib/base/check.h"
 
 namespace kin::testing {
 namespace {
@@ -211,7 +211,8 @@ Result<Bytes> FaultyBackend::get_range(const FileName& name, std::uint64_t offse
   const Bytes* const file = disk_.find(process_, name);
   if (file == nullptr) return missing(name);
   if (offset > file->size() || size > file->size() - offset)
-    return Error(ErrorCode::corrupt, fmt::format("{} is cut short: it has {} bytes", name.text(), file->size()));
+    return Error(ErrorCode::corrupt,
+                 fmt::format("{} is cut short: it has {} bytes", name.text(), file->size()));
   const ByteView range = ByteView(*file).subspan(static_cast<std::size_t>(offset), size);
   return Bytes(range.begin(), range.end());
 }
@@ -237,7 +238,8 @@ Result<void> FaultyBackend::remove(const FileName& name) {
   KIN_TRY(disk_.begin(Operation::remove, generation_));
   std::size_t removed = disk_.durable_.erase(name);
   disk_.damaged_.erase(name);
-  if (const auto own = disk_.pending_.find(process_); own != disk_.pending_.end()) removed += own->second.erase(name);
+  if (const auto own = disk_.pending_.find(process_); own != disk_.pending_.end())
+    removed += own->second.erase(name);
   if (removed > 0 && disk_.step_crashes()) return crash_error();
   return {};
 }

@@ -1,9 +1,14 @@
-// FaultyDisk and FaultyBackend: a Backend in memory that forgets what was not synced, and fails when it is told to.
+// FaultyDisk and FaultyBackend: a Backend in memory that forgets what was not synced, and fails when it is
+// told to.
 //
-// The disk is what survives; a FaultyBackend is one process that uses it. What a process put is visible to it alone until its sync(), and is lost
-// when it crashes before. So a test writes through one backend, calls crash() and restart(), and looks at what is left through another.
-// Both are thread-safe. A backend must not outlive its disk.
+// The disk is what survives; a FaultyBackend is one process that uses it. What a process put is visible to it
+// alone until its sync(), and is lost when it crashes before. So a test writes through one backend, calls
+// crash() and restart(), and looks at what is left through another. Both are thread-safe. A backend must not
+// outlive its disk.
 #pragma once
+
+#include "lib/base/mutex.h"
+#include "store/backend.h"
 
 #include <cstdint>
 #include <limits>
@@ -12,9 +17,6 @@
 #include <optional>
 #include <string>
 #include <vector>
-
-#include "lib/base/mutex.h"
-#include "store/backend.h"
 
 namespace kin::testing {
 
@@ -31,10 +33,12 @@ class FaultyDisk {
   // The n-th operation of this kind from now on fails, once; 1 is the next. It changes nothing.
   void fail(Operation operation, std::uint64_t nth = 1, ErrorCode code = ErrorCode::io);
 
-  // Everything crashes: what was not synced is gone, and every operation fails until restart(). The processes from before it stay dead.
+  // Everything crashes: what was not synced is gone, and every operation fails until restart(). The processes
+  // from before it stay dead.
   void crash();
-  // As soon as `steps` more changes have been made, and the operation that made the last one fails too: nobody learns that it succeeded. A put and a remove
-  // are one step each; a sync is one step for each file that it makes durable, so that a crash may come in its midst.
+  // As soon as `steps` more changes have been made, and the operation that made the last one fails too:
+  // nobody learns that it succeeded. A put and a remove are one step each; a sync is one step for each file
+  // that it makes durable, so that a crash may come in its midst.
   void crash_after(std::uint64_t steps);
   void restart();
   bool crashed() const;
@@ -44,7 +48,8 @@ class FaultyDisk {
   void lift_quota() { set_quota(std::numeric_limits<std::uint64_t>::max()); }
   std::uint64_t used_bytes() const;
 
-  // From now on, readers get other bytes than were written, and list() tells the other length. heal() ends all of that.
+  // From now on, readers get other bytes than were written, and list() tells the other length. heal() ends
+  // all of that.
   void damage(const FileName& name, Bytes bytes);
   void flip(const FileName& name, std::size_t offset, std::uint8_t mask = 0xff);
   void cut(const FileName& name, std::size_t length);
@@ -58,7 +63,7 @@ class FaultyDisk {
   void erase(const FileName& name);
 
   std::uint64_t count(Operation operation) const;  // that were asked for, successful or not
-  std::uint64_t steps() const;                      // changes made so far
+  std::uint64_t steps() const;                     // changes made so far
 
  private:
   friend class FaultyBackend;

@@ -1,12 +1,13 @@
-// MemoryObjects: objects in a map, for tests of what is built from objects. Thread-safe to read once all are stored.
+// MemoryObjects: objects in a map, for tests of what is built from objects. Thread-safe to read once all are
+// stored.
 #pragma once
+
+#include "lib/object/content.h"
+#include "lib/object/object_store.h"
 
 #include <map>
 #include <memory>
 #include <utility>
-
-#include "lib/object/content.h"
-#include "lib/object/object_store.h"
 
 namespace kin::testing {
 

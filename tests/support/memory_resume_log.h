@@ -1,14 +1,14 @@
 // MemoryResumeLog: a ResumeLog that a test can look into. Thread-safe.
 #pragma once
 
+#include "lib/base/mutex.h"
+#include "lib/engine/resume_log.h"
+
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "lib/base/mutex.h"
-#include "lib/engine/resume_log.h"
 
 namespace kin::testing {
 

@@ -1,11 +1,12 @@
-// Content for tests: the same for the same seed, on every machine and for ever, so that tests may pin what comes of it.
+// Content for tests: the same for the same seed, on every machine and for ever, so that tests may pin what
+// comes of it.
 #pragma once
+
+#include "lib/base/bytes.h"
 
 #include <array>
 #include <cstdint>
 #include <string_view>
-
-#include "lib/base/bytes.h"
 
 namespace kin::testing {
 
@@ -35,19 +36,21 @@ inline Bytes random_bytes(std::uint64_t seed, std::size_t size) {
     const std::uint64_t word = random.next();
     for (std::size_t i = 0; i < 8; ++i) out[at + i] = static_cast<std::uint8_t>(word >> (8 * i));
   }
-  for (std::uint64_t word = random.next(); at < size; ++at, word >>= 8) out[at] = static_cast<std::uint8_t>(word);
+  for (std::uint64_t word = random.next(); at < size; ++at, word >>= 8)
+    out[at] = static_cast<std::uint8_t>(word);
   return out;
 }
 
 // Words and lines, as in source code or mail: shrinks to about a third.
 inline Bytes text_like(std::uint64_t seed, std::size_t size) {
-  static constexpr std::array<std::string_view, 16> kSyllables = {"ba", "ke", "lo", "mi", "nu", "pra", "si", "to",
-                                                                  "ve", "xi", "zor", "el", "an", "ir", "und", "der"};
+  static constexpr std::array<std::string_view, 16> kSyllables = {
+      "ba", "ke", "lo", "mi", "nu", "pra", "si", "to", "ve", "xi", "zor", "el", "an", "ir", "und", "der"};
   Random random(seed);
   Bytes out;
   out.reserve(size + 16);
   while (out.size() < size) {
-    for (std::uint64_t i = 1 + random.below(4); i > 0; --i) append(out, as_bytes(kSyllables[random.below(16)]));
+    for (std::uint64_t i = 1 + random.below(4); i > 0; --i)
+      append(out, as_bytes(kSyllables[random.below(16)]));
     out.push_back(random.below(12) == 0 ? '\n' : ' ');
   }
   out.resize(size);

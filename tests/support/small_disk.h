@@ -1,22 +1,23 @@
 // A disk that is soon full: a tmpfs of a few MiB that only the test sees, in a namespace of its own.
 #pragma once
 
+#include "tests/support/temp_dir.h"
+
+#include <functional>
+#include <optional>
 #include <sched.h>
+#include <string>
 #include <sys/mount.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <functional>
-#include <optional>
-#include <string>
-
-#include "tests/support/temp_dir.h"
-
 namespace kin::testing {
 
-// Runs `test` in a child process with an empty disk of this size ("size=12m"), and gives what it returns; 0 is success, 99 a crash. It must start no thread and
-// cannot use Catch2. Nothing if the system does not let us mount one.
-inline std::optional<int> on_small_disk(const char* options, const std::function<int(const std::string& directory)>& test) {
+// Runs `test` in a child process with an empty disk of this size ("size=12m"), and gives what it returns; 0
+// is success, 99 a crash. It must start no thread and cannot use Catch2. Nothing if the system does not let
+// us mount one.
+inline std::optional<int> on_small_disk(const char* options,
+                                        const std::function<int(const std::string& directory)>& test) {
   constexpr int kCannot = 98, kCrash = 99;
   const TempDir directory;
   const pid_t child = ::fork();

@@ -1,10 +1,9 @@
 // TempDir: a directory of the test's own, gone with all that is in it at the end of the scope.
 #pragma once
 
-#include <stdlib.h>
-
 #include <filesystem>
 #include <stdexcept>
+#include <stdlib.h>
 #include <string>
 #include <string_view>
 

@@ -1,15 +1,16 @@
-// A repository on a FaultyDisk, and small ways to write into it: for tests of the store and of what stands on it.
+// A repository on a FaultyDisk, and small ways to write into it: for tests of the store and of what stands on
+// it.
 #pragma once
+
+#include "store/repository.h"
+#include "tests/support/expect.h"
+#include "tests/support/faulty_backend.h"
 
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "store/repository.h"
-#include "tests/support/expect.h"
-#include "tests/support/faulty_backend.h"
 
 namespace kin::testing {
 
@@ -28,7 +29,8 @@ inline void create_repository(FaultyDisk& disk, Mode mode = Mode::plain) {
 }
 
 // Without a cache directory the index is temporary. The index is not read: call refresh_index().
-inline Result<std::unique_ptr<store::Repository>> open_repository(std::unique_ptr<store::Backend> backend, const std::string& cache_directory = "",
+inline Result<std::unique_ptr<store::Repository>> open_repository(std::unique_ptr<store::Backend> backend,
+                                                                  const std::string& cache_directory = "",
                                                                   std::size_t block_cache_bytes = 32 << 20) {
   store::OpenOptions options;
   options.password = []() -> Result<std::string> { return std::string(kPassword); };
@@ -39,14 +41,16 @@ inline Result<std::unique_ptr<store::Repository>> open_repository(std::unique_pt
 }
 
 // Open, with the index read.
-inline std::unique_ptr<store::Repository> reopen(FaultyDisk& disk, const std::string& cache_directory = "", std::size_t block_cache_bytes = 32 << 20) {
+inline std::unique_ptr<store::Repository> reopen(FaultyDisk& disk, const std::string& cache_directory = "",
+                                                 std::size_t block_cache_bytes = 32 << 20) {
   auto repository = value_of(open_repository(disk.open(), cache_directory, block_cache_bytes));
   require_ok(repository->refresh_index());
   return repository;
 }
 
 // The contents as one block, not compressed, so that its size is known.
-inline EncodedBlock plain_block(const BlockStore& store, const std::vector<Bytes>& contents, ObjectKind kind = ObjectKind::data) {
+inline EncodedBlock plain_block(const BlockStore& store, const std::vector<Bytes>& contents,
+                                ObjectKind kind = ObjectKind::data) {
   EncodedBlock out;
   out.header.codec = static_cast<std::uint8_t>(CodecId::plain);
   for (const Bytes& content : contents) {
@@ -58,7 +62,8 @@ inline EncodedBlock plain_block(const BlockStore& store, const std::vector<Bytes
 }
 
 // One object that is stored as its difference from a base, whose content is given.
-inline EncodedBlock delta_block(const BlockStore& store, const ObjectId& base, ByteView base_content, const Bytes& content) {
+inline EncodedBlock delta_block(const BlockStore& store, const ObjectId& base, ByteView base_content,
+                                const Bytes& content) {
   EncodedBlock out;
   out.header.codec = static_cast<std::uint8_t>(CodecId::zstd);
   out.header.base = base;
@@ -69,7 +74,8 @@ inline EncodedBlock delta_block(const BlockStore& store, const ObjectId& base, B
 }
 
 // As the engine does it: claims, and appends if the object is new.
-inline Result<ObjectId> store_object(BlockStore& store, const Bytes& content, ObjectKind kind = ObjectKind::data) {
+inline Result<ObjectId> store_object(BlockStore& store, const Bytes& content,
+                                     ObjectKind kind = ObjectKind::data) {
   const ObjectId id = store.id_of(content);
   KIN_TRY_ASSIGN(const bool is_new, store.claim(id));
   if (is_new) KIN_TRY(store.append(plain_block(store, {content}, kind)));

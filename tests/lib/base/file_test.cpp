@@ -1,15 +1,15 @@
 #include "lib/base/file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <catch2/catch.hpp>
-#include <limits>
-
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
 #include "tests/support/temp_dir.h"
+
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <limits>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace kin {
 namespace {
@@ -20,7 +20,9 @@ using testing::require_ok;
 using testing::TempDir;
 using testing::value_of;
 
-Fd create(const std::string& path) { return Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)); }
+Fd create(const std::string& path) {
+  return Fd(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+}
 
 void write_file(const std::string& path, ByteView bytes) {
   const Fd fd = create(path);

@@ -1,10 +1,10 @@
 // The expected values are Python's: hashlib.blake2b(data, digest_size=32, key=key).
 #include "lib/base/hash.h"
 
-#include <catch2/catch.hpp>
-
 #include "lib/base/text.h"
 #include "tests/support/random_bytes.h"
+
+#include <catch2/catch.hpp>
 
 namespace kin {
 namespace {
@@ -26,12 +26,15 @@ TEST_CASE("the plain hash is BLAKE2b-256", "[hash]") {
 }
 
 TEST_CASE("the keyed hash is BLAKE2b-256 with its key", "[hash]") {
-  CHECK(hex(keyed_hash(counting_key(), {})) == "4e51e7a913fc80137da52880fecca175bf81e117d5c68126dc2774033517ea0d");
-  CHECK(hex(keyed_hash(counting_key(), as_bytes("abc"))) == "d63a32d3e44738d7907f964316c241adaba0abfeabc32349677578a15a203f7f");
+  CHECK(hex(keyed_hash(counting_key(), {})) ==
+        "4e51e7a913fc80137da52880fecca175bf81e117d5c68126dc2774033517ea0d");
+  CHECK(hex(keyed_hash(counting_key(), as_bytes("abc"))) ==
+        "d63a32d3e44738d7907f964316c241adaba0abfeabc32349677578a15a203f7f");
 }
 
 TEST_CASE("a derived key depends on the key and on the label", "[hash]") {
-  CHECK(hex(derive_key(counting_key(), "kin seal")) == "b9576c75b9af1bc8ea02bdf25c85fc75292ea28753016ee2143f91359ef86efa");
+  CHECK(hex(derive_key(counting_key(), "kin seal")) ==
+        "b9576c75b9af1bc8ea02bdf25c85fc75292ea28753016ee2143f91359ef86efa");
   CHECK(derive_key(counting_key(), "kin seal") != derive_key(counting_key(), "kin object id"));
   CHECK(derive_key(counting_key(), "kin seal") != derive_key(Key{}, "kin seal"));
 }

@@ -1,19 +1,22 @@
 #include "lib/base/ordered_stage.h"
 
+#include "tests/support/random_bytes.h"
+
+#include <catch2/catch.hpp>
+
 #include <algorithm>
 #include <atomic>
-#include <catch2/catch.hpp>
 #include <chrono>
 #include <string>
-
-#include "tests/support/random_bytes.h"
 
 namespace kin {
 namespace {
 
 using Stage = OrderedStage<int, std::pair<int, int>>;  // job -> (job, number of the item)
 
-int items_of(int job) { return static_cast<int>(testing::Random(static_cast<std::uint64_t>(job)).below(6)); }  // some have none
+int items_of(int job) {
+  return static_cast<int>(testing::Random(static_cast<std::uint64_t>(job)).below(6));
+}  // some have none
 
 Stage::Worker make_worker() {
   return [](int job, const Stage::Emit& emit) {
@@ -131,9 +134,8 @@ TEST_CASE("what waits stays within the limit, however slow the consumer is", "[o
 
 TEST_CASE("jobs wait outside when too many are under way", "[ordered_stage]") {
   std::atomic<int> submitted = 0;
-  OrderedStage<int, int> stage(2, 1000, [] {
-    return [](int job, const OrderedStage<int, int>::Emit& emit) { emit(job, 1); };
-  });
+  OrderedStage<int, int> stage(
+      2, 1000, [] { return [](int job, const OrderedStage<int, int>::Emit& emit) { emit(job, 1); }; });
   std::thread producer([&] {
     for (int job = 0; job < 1000; ++job) {
       stage.submit(job);

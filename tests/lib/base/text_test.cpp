@@ -1,14 +1,14 @@
 #include "lib/base/text.h"
 
-#include <stdlib.h>
-#include <time.h>
-
-#include <catch2/catch.hpp>
-#include <limits>
-#include <set>
-
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+
+#include <catch2/catch.hpp>
+
+#include <limits>
+#include <set>
+#include <stdlib.h>
+#include <time.h>
 
 namespace kin {
 namespace {
@@ -63,14 +63,16 @@ TEST_CASE("hexadecimal reads back, in either case", "[text]") {
 }
 
 TEST_CASE("what is not hexadecimal is refused", "[text]") {
-  const auto text = GENERATE(as<std::string>(), "0", "abc", "0g", "g0", " 1", "1 ", "+1", "-1", "0x", "1\n", "a b c", "..", "ab\xff\xff");
+  const auto text = GENERATE(as<std::string>(), "0", "abc", "0g", "g0", " 1", "1 ", "+1", "-1", "0x", "1\n",
+                             "a b c", "..", "ab\xff\xff");
   INFO(text);
   CHECK(from_hex(text) == std::nullopt);
   CHECK(from_hex(std::string("1\0", 2)) == std::nullopt);
 }
 
 TEST_CASE("plain text and valid UTF-8 print as they are", "[text]") {
-  const auto text = GENERATE(as<std::string>(), "", "a b~", "Grüße", "日本語", "\xf0\x9f\x98\x80", "\xc2\xa0", "\xf4\x8f\xbf\xbf");
+  const auto text = GENERATE(as<std::string>(), "", "a b~", "Grüße", "日本語", "\xf0\x9f\x98\x80", "\xc2\xa0",
+                             "\xf4\x8f\xbf\xbf");
   CHECK(printable(text) == text);
 }
 
@@ -80,11 +82,11 @@ TEST_CASE("control characters, broken UTF-8 and backslashes are escaped", "[text
   CHECK(printable("\x7f") == "\\x7f");
   CHECK(printable(std::string_view("\0", 1)) == "\\x00");
   CHECK(printable("\\x0a") == "\\\\x0a");
-  CHECK(printable("\xc2\x9b") == "\\xc2\\x9b");           // CSI, which some terminals obey
+  CHECK(printable("\xc2\x9b") == "\\xc2\\x9b");                         // CSI, which some terminals obey
   CHECK(printable("gpj\xe2\x80\xae.exe") == "gpj\\xe2\\x80\\xae.exe");  // from right to left
   CHECK(printable("\xe2\x80\xa8") == "\\xe2\\x80\\xa8");                // a line separator
   CHECK(printable("\xe2\x81\xa6") == "\\xe2\\x81\\xa6");
-  CHECK(printable("\xe2\x80\xa6") == "\xe2\x80\xa6");                    // an ellipsis is harmless
+  CHECK(printable("\xe2\x80\xa6") == "\xe2\x80\xa6");  // an ellipsis is harmless
   CHECK(printable("\xff") == "\\xff");
   CHECK(printable("a\xc3") == "a\\xc3");                  // cut short
   CHECK(printable("\xc3(") == "\\xc3(");                  // not followed by a continuation
@@ -98,23 +100,27 @@ TEST_CASE("no bytes whatever reach the terminal as control characters", "[text]"
   testing::Random random(2);
   for (int round = 0; round < 20'000; ++round) {
     const Bytes bytes = testing::random_bytes(random.next(), random.below(12));
-    if (const std::string shown = printable(as_text(bytes)); !is_safe_for_a_terminal(shown)) FAIL(hex(bytes) << " shows as " << shown);
+    if (const std::string shown = printable(as_text(bytes)); !is_safe_for_a_terminal(shown))
+      FAIL(hex(bytes) << " shows as " << shown);
   }
 }
 
 TEST_CASE("different names never print alike", "[text]") {
   std::set<std::string> shown;
   for (int a = 0; a < 256; ++a)
-    for (int b = 0; b < 256; ++b) shown.insert(printable(std::string{static_cast<char>(a), static_cast<char>(b)}));
+    for (int b = 0; b < 256; ++b)
+      shown.insert(printable(std::string{static_cast<char>(a), static_cast<char>(b)}));
   CHECK(shown.size() == 65536);
 }
 
 TEST_CASE("UTF-8 is valid at the borders of each length and not beyond", "[text]") {
-  for (const char* valid : {"", "\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf",
-                            "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
+  for (const char* valid : {"", "\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf",
+                            "\xee\x80\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"})
     CHECK(is_valid_utf8(valid));
-  for (const char* invalid : {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc2", "\xc2\x7f", "\xc2\xc0", "\xe0\x9f\xbf", "\xe0\xa0", "\xe1\x80\x7f",
-                              "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf0\x90\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xfe", "\xff", "ok\xff"}) {
+  for (const char* invalid :
+       {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xc2", "\xc2\x7f", "\xc2\xc0", "\xe0\x9f\xbf", "\xe0\xa0",
+        "\xe1\x80\x7f", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf", "\xf0\x90\x80", "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80", "\xfe", "\xff", "ok\xff"}) {
     INFO(hex(as_bytes(invalid)));
     CHECK_FALSE(is_valid_utf8(invalid));
   }
@@ -165,8 +171,8 @@ TEST_CASE("sizes are read as people write them", "[text]") {
 }
 
 TEST_CASE("what is not a size is refused, and named", "[text]") {
-  const auto text = GENERATE(as<std::string>(), "", "k", "-1", "+1", "1x", "1kk", "1kBx", "1.2.3", "1e3", "0x10", " 1", "1 k", "inf", "nan", "8E",
-                             "99999999999999999999", "1e999", "1\n");
+  const auto text = GENERATE(as<std::string>(), "", "k", "-1", "+1", "1x", "1kk", "1kBx", "1.2.3", "1e3",
+                             "0x10", " 1", "1 k", "inf", "nan", "8E", "99999999999999999999", "1e999", "1\n");
   INFO(text);
   const Error error = error_of(parse_size(text));
   CHECK(error.code() == ErrorCode::invalid_argument);
@@ -196,7 +202,8 @@ TEST_CASE("times are read as local, or with a Z as UTC", "[text]") {
 
 TEST_CASE("a local time that is shown reads back as the same second", "[text]") {
   const TimeZone zone(kBerlin);
-  for (const std::int64_t seconds : {std::int64_t{0}, std::int64_t{1794817800}, std::int64_t{1782894600}, std::int64_t{4102444799}})
+  for (const std::int64_t seconds :
+       {std::int64_t{0}, std::int64_t{1794817800}, std::int64_t{1782894600}, std::int64_t{4102444799}})
     CHECK(value_of(parse_time(local_time({seconds, 0}))).seconds == seconds);
 }
 
@@ -210,8 +217,10 @@ TEST_CASE("now lies between two readings of the clock", "[text]") {
 }
 
 TEST_CASE("what is not a time is refused: a day that there is not, and anything after it", "[text]") {
-  const auto text = GENERATE(as<std::string>(), "", "yesterday", "2026", "2026-13-01", "2026-02-31", "2026-02-29", "2026-11-31 10:00", "2026-11-16x",
-                             "2026-11-16 25:00", "2026-11-16 10:61", "2026-11-16 10:00:00 ", "2026-11-16T10:00:00ZZ", "-1", "now ");
+  const auto text =
+      GENERATE(as<std::string>(), "", "yesterday", "2026", "2026-13-01", "2026-02-31", "2026-02-29",
+               "2026-11-31 10:00", "2026-11-16x", "2026-11-16 25:00", "2026-11-16 10:61",
+               "2026-11-16 10:00:00 ", "2026-11-16T10:00:00ZZ", "-1", "now ");
   INFO(text);
   CHECK(code_of(parse_time(text)) == ErrorCode::invalid_argument);
 }

@@ -1,12 +1,13 @@
 #include "lib/base/wire.h"
 
-#include <catch2/catch.hpp>
-#include <limits>
-#include <optional>
-
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+
+#include <catch2/catch.hpp>
+
+#include <limits>
+#include <optional>
 
 namespace kin {
 namespace {
@@ -85,7 +86,8 @@ TEST_CASE("numbers are little-endian, and varints are LEB128", "[wire]") {
   out.signed_varint(-64);
   out.text("ab");
   CHECK(out.size() == 23);
-  CHECK(out.bytes() == Bytes{4, 3, 2, 1, 8, 7, 6, 5, 4, 3, 2, 1, 0x7f, 0x80, 0x01, 0xac, 0x02, 0x01, 0x02, 0x7f, 2, 'a', 'b'});
+  CHECK(out.bytes() == Bytes{4,    3,    2,    1,    8,    7,    6,    5,    4, 3,   2,  1,
+                             0x7f, 0x80, 0x01, 0xac, 0x02, 0x01, 0x02, 0x7f, 2, 'a', 'b'});
 }
 
 TEST_CASE("varints of every magnitude come back", "[wire]") {
@@ -105,7 +107,8 @@ TEST_CASE("varints of every magnitude come back", "[wire]") {
 
 TEST_CASE("signed varints of every magnitude come back", "[wire]") {
   for (int bits = 0; bits < 64; ++bits) {
-    const auto power = static_cast<std::int64_t>(std::uint64_t{1} << bits);  // the last is the least number there is
+    const auto power =
+        static_cast<std::int64_t>(std::uint64_t{1} << bits);  // the last is the least number there is
     for (const std::int64_t value : {power, ~power}) {
       WireWriter out;
       out.signed_varint(value);
@@ -150,12 +153,14 @@ TEST_CASE("whatever reads as a varint writes back as the same bytes", "[wire]") 
   std::size_t readable = 0;
   for (int round = 0; round < 200'000; ++round) {
     Bytes bytes(1 + random.below(11));
-    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random.next() | (random.below(4) != 0 ? 0x80 : 0));
+    for (std::uint8_t& byte : bytes)
+      byte = static_cast<std::uint8_t>(random.next() | (random.below(4) != 0 ? 0x80 : 0));
     WireReader in(bytes);
     const std::uint64_t value = in.varint();
     if (in.failed()) continue;
     ++readable;
-    if (!equal(varint_bytes(value), ByteView(bytes).first(in.position()))) FAIL("another encoding of " << value);
+    if (!equal(varint_bytes(value), ByteView(bytes).first(in.position())))
+      FAIL("another encoding of " << value);
   }
   CHECK(readable > 10'000);
 }

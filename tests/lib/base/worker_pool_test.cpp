@@ -1,12 +1,13 @@
 #include "lib/base/worker_pool.h"
 
-#include <atomic>
-#include <catch2/catch.hpp>
-#include <chrono>
-#include <memory>
-
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
 
 namespace kin {
 namespace {
@@ -72,7 +73,8 @@ TEST_CASE("queued and running tasks together cost no more than the limit", "[wor
     const int bytes = static_cast<int>(1 + random.below(100));
     pool.submit(
         [&, bytes]() -> Result<void> {
-          cost -= bytes;  // before the pool releases it, so what is counted is never more than what the pool holds
+          cost -= bytes;  // before the pool releases it, so what is counted is never more than what the pool
+                          // holds
           return {};
         },
         static_cast<std::size_t>(bytes));
@@ -103,7 +105,8 @@ TEST_CASE("a task that costs more than the limit runs alone", "[worker_pool]") {
 }
 
 TEST_CASE("what a task holds is released before its cost is", "[worker_pool]") {
-  // Each task holds as much as the limit allows, so when submit() returns, the one before it must hold nothing any more.
+  // Each task holds as much as the limit allows, so when submit() returns, the one before it must hold
+  // nothing any more.
   std::atomic<int> alive = 0, most = 0;
   struct Held {
     explicit Held(std::atomic<int>& count) : count_(count) { ++count_; }

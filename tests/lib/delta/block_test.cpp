@@ -1,12 +1,13 @@
 #include "lib/delta/block.h"
 
-#include <catch2/catch.hpp>
-#include <limits>
-
 #include "lib/base/wire.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+
+#include <catch2/catch.hpp>
+
+#include <limits>
 
 namespace kin {
 namespace {
@@ -94,11 +95,12 @@ TEST_CASE("a block header cut at any length is corrupt", "[block]") {
 
 TEST_CASE("a damaged block header is refused, or is one that encodes to the same bytes", "[block]") {
   std::size_t refused = 0;
-  testing::for_each_flip(encode_block_header(full_header()), [&](const Bytes& damaged, const std::string& what) {
-    const auto header = decode_block_header(damaged);
-    if (!header) ++refused;
-    if (header && encode_block_header(*header) != damaged) FAIL(what);
-  });
+  testing::for_each_flip(encode_block_header(full_header()),
+                         [&](const Bytes& damaged, const std::string& what) {
+                           const auto header = decode_block_header(damaged);
+                           if (!header) ++refused;
+                           if (header && encode_block_header(*header) != damaged) FAIL(what);
+                         });
   CHECK(refused > 20);
 }
 
@@ -125,7 +127,8 @@ TEST_CASE("objects must add up to the block's content", "[block]") {
   CHECK_FALSE(adds_up(10, {data(kMost), data(11)}));  // 2^64 + 10
 }
 
-TEST_CASE("a block larger than any that kin writes is refused before anything is allocated for it", "[block]") {
+TEST_CASE("a block larger than any that kin writes is refused before anything is allocated for it",
+          "[block]") {
   BlockHeader header;
   header.content_size = kMostBlockBytes;
   header.objects = {{id(1), ObjectKind::data, kMostBlockBytes, {}}};
@@ -149,7 +152,8 @@ TEST_CASE("counts that the header's bytes cannot hold are refused", "[block]") {
   CHECK(code_of(decode_block_header(features.bytes())) == ErrorCode::corrupt);
 }
 
-TEST_CASE("a header of a newer version is unsupported, and flags or kinds that there are not are corrupt", "[block]") {
+TEST_CASE("a header of a newer version is unsupported, and flags or kinds that there are not are corrupt",
+          "[block]") {
   const Bytes good = encode_block_header(full_header());
   const auto with = [&](std::size_t at, std::uint8_t value) {
     Bytes bytes = good;
@@ -219,7 +223,8 @@ TEST_CASE("a decoder serves blocks of all codecs in turn", "[block]") {
       header.codec = static_cast<std::uint8_t>(entry.id);
       header.content_size = content.size();
       INFO(entry.name);
-      CHECK(equal(value_of(decoder.decode(header, {}, value_of(entry.make(3)->encode({}, content)))), content));
+      CHECK(
+          equal(value_of(decoder.decode(header, {}, value_of(entry.make(3)->encode({}, content)))), content));
     }
 }
 

@@ -1,13 +1,15 @@
-// What every codec must do: the loops run over all_codecs(), so that a new one is tested by being in the table.
+// What every codec must do: the loops run over all_codecs(), so that a new one is tested by being in the
+// table.
 #include "lib/delta/codec.h"
-
-#include <catch2/catch.hpp>
-#include <set>
-#include <string>
 
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+#include <string>
 
 namespace kin {
 namespace {
@@ -34,7 +36,8 @@ Bytes edited(Bytes content, std::uint64_t seed) {
 
 std::vector<Bytes> contents() {
   std::vector<Bytes> out;
-  for (const std::size_t size : {0, 1, 2, 3, 8, 31, 127, 128, 129, 1000, 4096, 65535, 65536, 65537, 131073, 300'000, 1 << 20}) {
+  for (const std::size_t size :
+       {0, 1, 2, 3, 8, 31, 127, 128, 129, 1000, 4096, 65535, 65536, 65537, 131073, 300'000, 1 << 20}) {
     out.push_back(random_bytes(size, size));
     out.push_back(text_like(size, size));
     out.push_back(compressible_bytes(size, size));
@@ -75,7 +78,8 @@ TEST_CASE("every codec gives back any content against any base", "[codec]") {
         append(out, content);
         return out;
       }();
-      for (const Bytes& base : {Bytes{0x42}, content, edited(content, 8), random_bytes(9, 5000), text_like(10, 50'000), larger}) {
+      for (const Bytes& base :
+           {Bytes{0x42}, content, edited(content, 8), random_bytes(9, 5000), text_like(10, 50'000), larger}) {
         INFO(entry.name << " base " << base.size() << " content " << content.size());
         CHECK(round_trips(*codec, base, content));
       }
@@ -124,7 +128,8 @@ TEST_CASE("a damaged payload is an error or content of the right length", "[code
       testing::for_each_damage(payload, [&](const Bytes& damaged, const std::string& what) {
         const auto decoded = codec->decode(used, damaged, content.size());
         if (decoded && decoded->size() != content.size()) FAIL(entry.name << ": " << what);
-        if (!decoded && decoded.error().code() != ErrorCode::corrupt) FAIL(entry.name << ": " << what << ": " << decoded.error().message());
+        if (!decoded && decoded.error().code() != ErrorCode::corrupt)
+          FAIL(entry.name << ": " << what << ": " << decoded.error().message());
       });
       // The damage must not have stayed in the codec.
       CHECK(equal(value_of(codec->decode(used, payload, content.size())), content));
@@ -166,7 +171,9 @@ TEST_CASE("random bytes as a payload are an error or content of the right length
     for (int round = 0; round < 3000; ++round) {
       Bytes payload = random_bytes(random.next(), random.below(200));
       // Half of them look right at first.
-      if (round % 2 == 0) payload.insert(payload.begin(), start.begin(), start.begin() + static_cast<std::ptrdiff_t>(random.below(start.size())));
+      if (round % 2 == 0)
+        payload.insert(payload.begin(), start.begin(),
+                       start.begin() + static_cast<std::ptrdiff_t>(random.below(start.size())));
       const std::size_t size = random.below(1000);
       const auto decoded = codec->decode({}, payload, size);
       if (decoded && decoded->size() != size) FAIL(entry.name);
@@ -179,7 +186,8 @@ TEST_CASE("a wrong base gives an error or other bytes, never a crash", "[codec]"
   for (const CodecEntry& entry : all_codecs()) {
     const std::unique_ptr<Codec> codec = entry.make(kLevel);
     const Bytes payload = value_of(codec->encode(base, content));
-    for (const Bytes& wrong : {Bytes{}, Bytes{1}, text_like(23, 10'000), Bytes(base.begin(), base.begin() + 5000), random_bytes(24, 1 << 20)}) {
+    for (const Bytes& wrong : {Bytes{}, Bytes{1}, text_like(23, 10'000),
+                               Bytes(base.begin(), base.begin() + 5000), random_bytes(24, 1 << 20)}) {
       const auto decoded = codec->decode(wrong, payload, content.size());
       INFO(entry.name << " " << wrong.size());
       CHECK((!decoded || decoded->size() == content.size()));

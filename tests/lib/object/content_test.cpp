@@ -1,12 +1,13 @@
 #include "lib/object/content.h"
 
-#include <catch2/catch.hpp>
-#include <limits>
-
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
 #include "tests/support/memory_objects.h"
 #include "tests/support/random_bytes.h"
+
+#include <catch2/catch.hpp>
+
+#include <limits>
 
 namespace kin {
 namespace {
@@ -110,7 +111,9 @@ TEST_CASE("the same extents fold into the same objects, and all of them are list
 }
 
 TEST_CASE("a failure to store a list is the answer", "[content]") {
-  const StoreObject full = [](ObjectKind, const Bytes&) -> Result<ObjectId> { return Error(ErrorCode::no_space, "full"); };
+  const StoreObject full = [](ObjectKind, const Bytes&) -> Result<ObjectId> {
+    return Error(ErrorCode::no_space, "full");
+  };
   CHECK(code_of(fold_extents(sample(17), full)) == ErrorCode::no_space);
 }
 
@@ -139,7 +142,8 @@ TEST_CASE("lists can be seen before they are loaded, and skipped", "[content]") 
   require_ok(for_each_extent(
       objects, folded,
       [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
-        if (visited++ == kListExtents) next_offset = folded[0].size + folded[1].size;  // what was skipped counts
+        if (visited++ == kListExtents)
+          next_offset = folded[0].size + folded[1].size;  // what was skipped counts
         if (offset != next_offset) return Error(ErrorCode::corrupt, "wrong offset");
         next_offset += extent.size;
         return {};
@@ -179,7 +183,8 @@ TEST_CASE("a list cut at any length, or of a version that there is not, is corru
   });
   for (const std::uint8_t version : {0, 2, 255}) {
     MemoryObjects objects;
-    CHECK_FALSE(visit_all(objects, {{Extent::Kind::list, size_of(extents), objects.store(list_bytes(extents, version))}}));
+    CHECK_FALSE(visit_all(
+        objects, {{Extent::Kind::list, size_of(extents), objects.store(list_bytes(extents, version))}}));
   }
 }
 

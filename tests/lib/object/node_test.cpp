@@ -1,19 +1,20 @@
 #include "lib/object/node.h"
 
-#include <catch2/catch.hpp>
-#include <limits>
-
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
 
+#include <catch2/catch.hpp>
+
+#include <limits>
+
 namespace kin {
 namespace {
 
-using testing::require_ok;
 
-constexpr NodeType kAllTypes[] = {NodeType::file,   NodeType::directory,        NodeType::symlink,     NodeType::fifo,
-                                  NodeType::socket, NodeType::character_device, NodeType::block_device};
+constexpr NodeType kAllTypes[] = {NodeType::file,        NodeType::directory, NodeType::symlink,
+                                  NodeType::fifo,        NodeType::socket,    NodeType::character_device,
+                                  NodeType::block_device};
 
 ObjectId id(std::uint8_t number) {
   ObjectId out;
@@ -40,14 +41,23 @@ Node full_node(NodeType type) {
   switch (type) {
     case NodeType::file:
       node.size = 10'000'000'060;
-      node.content = {{Extent::Kind::data, 50, id(1)}, {Extent::Kind::hole, 10'000'000'000, {}}, {Extent::Kind::list, 10, id(2)}};
+      node.content = {{Extent::Kind::data, 50, id(1)},
+                      {Extent::Kind::hole, 10'000'000'000, {}},
+                      {Extent::Kind::list, 10, id(2)}};
       break;
-    case NodeType::directory: node.subtree = id(3); break;
-    case NodeType::symlink: node.target = "../\xfe somewhere"; break;
+    case NodeType::directory:
+      node.subtree = id(3);
+      break;
+    case NodeType::symlink:
+      node.target = "../\xfe somewhere";
+      break;
     case NodeType::character_device:
-    case NodeType::block_device: node.device_number = (std::uint64_t{8} << 32) | 17; break;
+    case NodeType::block_device:
+      node.device_number = (std::uint64_t{8} << 32) | 17;
+      break;
     case NodeType::fifo:
-    case NodeType::socket: break;
+    case NodeType::socket:
+      break;
   }
   return node;
 }
@@ -132,8 +142,8 @@ TEST_CASE("a node's bytes are part of the format", "[node]") {
   node.attributes = {{"a", {9}}};
   node.size = 7;
   node.content = {{Extent::Kind::hole, 7, {}}};
-  CHECK(encoded(node) == Bytes{2,    'a',  'b',        // name
-                               1,    3,                // a file, with attributes and links
+  CHECK(encoded(node) == Bytes{2,    'a',  'b',  // name
+                               1,    3,          // a file, with attributes and links
                                0xa4, 0x03, 0xe8, 0x07, 100, 1, 'u', 1, 'g',  // mode, uid, gid, user, group
                                2,    2,    1,    3,    4,   5,               // mtime, ctime, device, inode
                                2,                                            // links
@@ -163,7 +173,8 @@ TEST_CASE("a damaged node is refused or is a node with a safe name", "[node]") {
     testing::for_each_flip(encoded(full_node(type)), [&](const Bytes& damaged, const std::string& what) {
       const std::optional<Node> node = decoded(damaged);
       if (!node) ++refused;
-      if (node && (!is_safe_name(node->name) || node->mode > 07777 || node->mtime.nanoseconds > 999'999'999)) FAIL(what);
+      if (node && (!is_safe_name(node->name) || node->mode > 07777 || node->mtime.nanoseconds > 999'999'999))
+        FAIL(what);
     });
   CHECK(refused > 100);
 }
@@ -179,8 +190,9 @@ TEST_CASE("random bytes never make an unsafe node", "[node]") {
 }
 
 TEST_CASE("a name that could leave its directory is refused", "[node]") {
-  for (const std::string& name : {std::string(""), std::string("."), std::string(".."), std::string("/"), std::string("a/b"), std::string("../x"),
-                                  std::string("/etc/passwd"), std::string("a\0b", 3), std::string("\0", 1), std::string("a/")}) {
+  for (const std::string& name : {std::string(""), std::string("."), std::string(".."), std::string("/"),
+                                  std::string("a/b"), std::string("../x"), std::string("/etc/passwd"),
+                                  std::string("a\0b", 3), std::string("\0", 1), std::string("a/")}) {
     INFO(printable(name));
     CHECK_FALSE(is_safe_name(name));
     RawNode raw;

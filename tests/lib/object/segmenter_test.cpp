@@ -1,10 +1,11 @@
 #include "lib/object/segmenter.h"
 
+#include "tests/support/random_bytes.h"
+
 #include <catch2/catch.hpp>
+
 #include <set>
 #include <vector>
-
-#include "tests/support/random_bytes.h"
 
 namespace kin {
 namespace {
@@ -49,7 +50,8 @@ TEST_CASE("cuts are part of the format: this content is cut here, for ever", "[s
   const Segmenter segmenter(seed(1));
   CHECK(cut_all(segmenter, random_bytes(100, 12 << 20)) ==
         std::vector<std::size_t>{844309, 2800293, 966703, 2862417, 1970039, 1907623, 1231528});
-  CHECK(cut_all(segmenter, testing::text_like(101, 8 << 20)) == std::vector<std::size_t>{768480, 1060233, 3966356, 2593539});
+  CHECK(cut_all(segmenter, testing::text_like(101, 8 << 20)) ==
+        std::vector<std::size_t>{768480, 1060233, 3966356, 2593539});
 }
 
 TEST_CASE("segments are within their bounds and 1 to 2 MiB on average", "[segmenter]") {
@@ -110,8 +112,9 @@ TEST_CASE("a cut depends only on the bytes of its window", "[segmenter]") {
 
 TEST_CASE("short content is one segment", "[segmenter]") {
   const Segmenter segmenter(seed(7));
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, Segmenter::kWindowBytes, Segmenter::kLeastBytes - Segmenter::kWindowBytes,
-                                 Segmenter::kLeastBytes - 1, Segmenter::kLeastBytes})
+  for (const std::size_t size :
+       {std::size_t{0}, std::size_t{1}, Segmenter::kWindowBytes,
+        Segmenter::kLeastBytes - Segmenter::kWindowBytes, Segmenter::kLeastBytes - 1, Segmenter::kLeastBytes})
     CHECK(segmenter.cut(random_bytes(107, size)) == size);
 }
 

@@ -1,18 +1,18 @@
 #include "lib/object/snapshot.h"
 
-#include <catch2/catch.hpp>
-#include <limits>
-
 #include "lib/base/wire.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
 
+#include <catch2/catch.hpp>
+
+#include <limits>
+
 namespace kin {
 namespace {
 
 using testing::code_of;
-using testing::error_of;
 using testing::value_of;
 
 Snapshot full_snapshot() {
@@ -33,7 +33,8 @@ Snapshot full_snapshot() {
   return out;
 }
 
-// Snapshot has no ==; its parts are compared one by one, so that a new one is not forgotten here without notice.
+// Snapshot has no ==; its parts are compared one by one, so that a new one is not forgotten here without
+// notice.
 void check_equal(const Snapshot& a, const Snapshot& b) {
   CHECK(a.time == b.time);
   CHECK(a.host == b.host);
@@ -47,8 +48,9 @@ void check_equal(const Snapshot& a, const Snapshot& b) {
   CHECK(a.program_version == b.program_version);
   CHECK(a.tree == b.tree);
   const auto counts = [](const SnapshotSummary& s) {
-    return std::vector<std::uint64_t>{s.files_new, s.files_changed, s.files_unmodified, s.directories,  s.others,       s.files,
-                                      s.bytes,     s.bytes_read,    s.objects_added,    s.bytes_added, s.bytes_stored, s.skipped};
+    return std::vector<std::uint64_t>{
+        s.files_new, s.files_changed, s.files_unmodified, s.directories, s.others,       s.files,
+        s.bytes,     s.bytes_read,    s.objects_added,    s.bytes_added, s.bytes_stored, s.skipped};
   };
   CHECK(counts(a.summary) == counts(b.summary));
   CHECK(a.seconds == b.seconds);
@@ -107,11 +109,12 @@ TEST_CASE("a snapshot with bytes after its end is corrupt", "[snapshot]") {
 
 TEST_CASE("a damaged snapshot is refused or is a snapshot that can be written again", "[snapshot]") {
   std::size_t refused = 0;
-  testing::for_each_flip(encode_snapshot(full_snapshot()), [&](const Bytes& damaged, const std::string& what) {
-    const auto snapshot = decode_snapshot(damaged);
-    if (!snapshot) ++refused;
-    if (snapshot && !decode_snapshot(encode_snapshot(*snapshot))) FAIL(what);
-  });
+  testing::for_each_flip(encode_snapshot(full_snapshot()),
+                         [&](const Bytes& damaged, const std::string& what) {
+                           const auto snapshot = decode_snapshot(damaged);
+                           if (!snapshot) ++refused;
+                           if (snapshot && !decode_snapshot(encode_snapshot(*snapshot))) FAIL(what);
+                         });
   CHECK(refused > 50);
 }
 

@@ -1,16 +1,16 @@
 #include "lib/object/tree.h"
 
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <array>
-#include <catch2/catch.hpp>
-#include <set>
-
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
 #include "tests/support/memory_objects.h"
 #include "tests/support/random_bytes.h"
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
 
 namespace kin {
 namespace {
@@ -18,7 +18,6 @@ namespace {
 using testing::code_of;
 using testing::error_of;
 using testing::MemoryObjects;
-using testing::require_ok;
 using testing::value_of;
 
 Node file(std::string name, std::uint64_t number = 0) {
@@ -27,7 +26,8 @@ Node file(std::string name, std::uint64_t number = 0) {
   node.mode = 0644;
   node.uid = node.gid = 1000;
   node.user = node.group = "someone";
-  node.mtime = {1'700'000'000 + static_cast<std::int64_t>(number), static_cast<std::uint32_t>(number % 1'000'000'000)};
+  node.mtime = {1'700'000'000 + static_cast<std::int64_t>(number),
+                static_cast<std::uint32_t>(number % 1'000'000'000)};
   node.ctime = node.mtime;
   node.device = 64769;
   node.inode = 1'000'000 + number;
@@ -88,16 +88,20 @@ Bytes inner_bytes(int level, const std::vector<std::pair<std::string, ObjectId>>
   return out.take();
 }
 
-// A name of 250 bytes after which both a leaf and an inner node of the first level are cut, if they have their least size.
+// A name of 250 bytes after which both a leaf and an inner node of the first level are cut, if they have
+// their least size.
 std::string cutting_name(int number) {
-  const auto step = [](std::uint64_t h, char c) { return (h ^ static_cast<unsigned char>(c)) * 0x100000001b3; };
+  const auto step = [](std::uint64_t h, char c) {
+    return (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  };
   const std::string start = fmt::format("{:06}", number) + std::string(240, '-');
   std::uint64_t h = 0xcbf29ce484222325;
   for (const char c : start) h = step(h, c);
   for (int tail = 0;; ++tail) {
     std::array<char, 4> end;
     std::uint64_t whole = h;
-    for (std::size_t i = 0; i < end.size(); ++i) whole = step(whole, end[i] = static_cast<char>('0' + (tail >> (6 * i) & 63)));
+    for (std::size_t i = 0; i < end.size(); ++i)
+      whole = step(whole, end[i] = static_cast<char>('0' + (tail >> (6 * i) & 63)));
     if ((whole >> 8 & 0x3ffff) == 0) return start + std::string(end.data(), end.size());
   }
 }
@@ -137,9 +141,12 @@ TEST_CASE("names that never invite a cut still give bounded objects", "[tree]") 
 
 TEST_CASE("the root of these entries is part of the format", "[tree]") {
   MemoryObjects objects;
-  CHECK(write_tree({}, objects.storer()).hex() == "5a121beb1148b31fc56f3d26f80800fd9eb4a90435a72d3cc74c42bc72bca9b8");
-  CHECK(write_tree({file("a", 1)}, objects.storer()).hex() == "476f77bdcb0814f35093be1ecad9d56409c0c08f4e4972a02df5cf48ba6ed8ef");
-  CHECK(write_tree(many_files(30'000), objects.storer()).hex() == "e6f9d9e5277ed37c6f4c8149205051b7037d9f038f8ae31721ae2c00ddf2a514");
+  CHECK(write_tree({}, objects.storer()).hex() ==
+        "5a121beb1148b31fc56f3d26f80800fd9eb4a90435a72d3cc74c42bc72bca9b8");
+  CHECK(write_tree({file("a", 1)}, objects.storer()).hex() ==
+        "476f77bdcb0814f35093be1ecad9d56409c0c08f4e4972a02df5cf48ba6ed8ef");
+  CHECK(write_tree(many_files(30'000), objects.storer()).hex() ==
+        "e6f9d9e5277ed37c6f4c8149205051b7037d9f038f8ae31721ae2c00ddf2a514");
 }
 
 TEST_CASE("a tree of every size around the cuts comes back, and its root has more than one child", "[tree]") {
@@ -211,7 +218,8 @@ TEST_CASE("an empty directory is one small object", "[tree]") {
 
 TEST_CASE("names are ordered as bytes, not as text", "[tree]") {
   std::vector<Node> nodes;
-  for (const char* name : {"A", "B", "a", "a b", "a-", "a.", "aa", "b", "\x7f", "\x80", "\xc3\xa4", "\xff"}) nodes.push_back(file(name));
+  for (const char* name : {"A", "B", "a", "a b", "a-", "a.", "aa", "b", "\x7f", "\x80", "\xc3\xa4", "\xff"})
+    nodes.push_back(file(name));
   MemoryObjects objects;
   CHECK(value_of(read_tree(objects, write_tree(nodes, objects.storer()))) == nodes);
 }
@@ -226,7 +234,8 @@ TEST_CASE("every entry can be found by its name, and no other", "[tree]") {
     CHECK_FALSE(value_of(find_in_tree(objects, root, nodes[i].name + "x")).has_value());
     CHECK_FALSE(value_of(find_in_tree(objects, root, nodes[i].name.substr(0, 8))).has_value());
   }
-  for (const char* absent : {"", "a", "file", "zzz", "\xff"}) CHECK_FALSE(value_of(find_in_tree(objects, root, absent)).has_value());
+  for (const char* absent : {"", "a", "file", "zzz", "\xff"})
+    CHECK_FALSE(value_of(find_in_tree(objects, root, absent)).has_value());
   CHECK(value_of(find_in_tree(objects, root, nodes.front().name)) == nodes.front());
   CHECK(value_of(find_in_tree(objects, root, nodes.back().name)) == nodes.back());
 }
@@ -266,7 +275,9 @@ TEST_CASE("a missing tree object is an error that names it", "[tree]") {
 }
 
 TEST_CASE("a failure to store is the writer's answer", "[tree]") {
-  const StoreObject full = [](ObjectKind, const Bytes&) -> Result<ObjectId> { return Error(ErrorCode::no_space, "full"); };
+  const StoreObject full = [](ObjectKind, const Bytes&) -> Result<ObjectId> {
+    return Error(ErrorCode::no_space, "full");
+  };
   TreeWriter writer(full);
   std::optional<Error> error;
   for (const Node& node : many_files(20'000))
@@ -277,7 +288,8 @@ TEST_CASE("a failure to store is the writer's answer", "[tree]") {
 }
 
 TEST_CASE("a tree with a name that could leave its directory is corrupt", "[tree][hostile]") {
-  for (const std::string& name : {std::string(""), std::string("."), std::string(".."), std::string("a/b"), std::string("/"), std::string("x\0", 2)}) {
+  for (const std::string& name : {std::string(""), std::string("."), std::string(".."), std::string("a/b"),
+                                  std::string("/"), std::string("x\0", 2)}) {
     MemoryObjects objects;
     const ObjectId root = objects.store(leaf_bytes({file("!"), file(name)}));
     INFO(printable(name));
@@ -305,7 +317,8 @@ TEST_CASE("a tree object at another level than its parent says is corrupt", "[tr
   const auto is_corrupt = [&](const ObjectId& root) {
     const auto read = read_tree(objects, root);
     const auto found = find_in_tree(objects, root, "a");
-    return !read && read.error().code() == ErrorCode::corrupt && !found && found.error().code() == ErrorCode::corrupt;
+    return !read && read.error().code() == ErrorCode::corrupt && !found &&
+           found.error().code() == ErrorCode::corrupt;
   };
   REQUIRE(value_of(read_tree(objects, inner)).size() == 1);
   CHECK(is_corrupt(objects.store(inner_bytes(2, {{"a", leaf}}))));
@@ -321,7 +334,8 @@ TEST_CASE("an inner node without children is corrupt", "[tree][hostile]") {
 }
 
 TEST_CASE("an empty leaf below an inner node is corrupt", "[tree][hostile]") {
-  // Twelve levels of a thousand references each to one empty leaf take 500 KB, and 10^36 steps to walk: order of names cannot end it.
+  // Twelve levels of a thousand references each to one empty leaf take 500 KB, and 10^36 steps to walk: order
+  // of names cannot end it.
   MemoryObjects objects;
   const ObjectId empty = objects.store(leaf_bytes({}));
   const ObjectId root = objects.store(inner_bytes(1, {{"a", empty}, {"b", empty}}));
@@ -340,7 +354,8 @@ TEST_CASE("a tree object of a version that there is not is refused", "[tree][hos
 TEST_CASE("a tree object cut at any length, or with bytes to spare, is corrupt", "[tree][hostile]") {
   MemoryObjects objects;
   const ObjectId leaf = objects.store(leaf_bytes({file("a")}));
-  for (const Bytes& whole : {leaf_bytes({file("a", 1), file("b", 2)}), inner_bytes(1, {{"a", leaf}, {"b", leaf}})}) {
+  for (const Bytes& whole :
+       {leaf_bytes({file("a", 1), file("b", 2)}), inner_bytes(1, {{"a", leaf}, {"b", leaf}})}) {
     testing::for_each_cut(whole, [&](const Bytes& cut, const std::string& what) {
       INFO(what);
       const ObjectId root = objects.store(cut);
@@ -355,16 +370,19 @@ TEST_CASE("a tree object cut at any length, or with bytes to spare, is corrupt",
 
 TEST_CASE("a damaged tree object is refused or has safe names in order", "[tree][hostile]") {
   std::size_t refused = 0;
-  testing::for_each_flip(leaf_bytes({file("a", 1), file("b", 2), file("c", 3)}), [&](const Bytes& damaged, const std::string& what) {
-    MemoryObjects objects;
-    const auto nodes = read_tree(objects, objects.store(damaged));
-    if (!nodes) {
-      ++refused;
-      return;
-    }
-    for (std::size_t i = 0; i < nodes->size(); ++i)
-      if (!is_safe_name((*nodes)[i].name) || (i > 0 && !((*nodes)[i - 1].name < (*nodes)[i].name))) FAIL(what);
-  });
+  testing::for_each_flip(
+      leaf_bytes({file("a", 1), file("b", 2), file("c", 3)}),
+      [&](const Bytes& damaged, const std::string& what) {
+        MemoryObjects objects;
+        const auto nodes = read_tree(objects, objects.store(damaged));
+        if (!nodes) {
+          ++refused;
+          return;
+        }
+        for (std::size_t i = 0; i < nodes->size(); ++i)
+          if (!is_safe_name((*nodes)[i].name) || (i > 0 && !((*nodes)[i - 1].name < (*nodes)[i].name)))
+            FAIL(what);
+      });
   CHECK(refused > 50);
 }
 

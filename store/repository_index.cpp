@@ -1,0 +1,135 @@
+// The repository's index: how segments are written, read into the local cache, and made again from packs.
+#include "store/repository.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace kin::store {
+namespace {
+
+constexpr std::string_view kIndexMagic = "KININDX1";
+
+}  // namespace
+
+Result<IndexSegment> Repository::load_index_segment(const std::string& name) {
+  const FileName file_name{FileKind::index, name};
+  KIN_TRY_ASSIGN(const Bytes file, get_named(*backend_, file_name));
+  auto plain = sealer_.open_file(kIndexMagic, file);
+  if (!plain) return std::move(plain).error().context(file_name.text());
+  auto segment = decode_index_segment(*plain);
+  if (!segment) return std::move(segment).error().context(file_name.text());
+  return segment;
+}
+
+Result<void> Repository::refresh_index(const std::function<void(const Error&)>& on_damage) {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::index));
+  std::set<std::string> listed;
+  for (const FileInfo& file : files) listed.insert(file.name);
+  std::set<std::string> known = index_->segments();
+  if (!std::includes(listed.begin(), listed.end(), known.begin(), known.end())) {
+    // A segment is gone: someone rebuilt or pruned, and what it said may no longer be so.
+    KIN_TRY(index_->clear());
+    known.clear();
+  }
+  for (const std::string& name : listed) {
+    if (known.contains(name)) continue;
+    auto segment = load_index_segment(name);
+    if (!segment && segment.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
+    if (!segment && on_damage) {
+      on_damage(segment.error());
+      continue;
+    }
+    if (!segment && segment.error().code() == ErrorCode::corrupt)
+      return Error(ErrorCode::corrupt,
+                   segment.error().message() + " (kin rebuild-index makes a new index from the packs)");
+    if (!segment) return std::move(segment).error();
+    KIN_TRY(index_->add(name, *segment));
+  }
+  return {};
+}
+
+Result<std::optional<Location>> Repository::find_location(const ObjectId& id) {
+  auto location = index_->locate(id);
+  if (location || location.error().code() != ErrorCode::corrupt) return location;
+  // The cache is damaged, not the repository: make it anew, once, whoever notices first.
+  MutexLock lock(recovery_mutex_);
+  location = index_->locate(id);
+  if (location) return location;
+  KIN_TRY(index_->clear());
+  KIN_TRY(refresh_index());
+  return index_->locate(id);
+}
+
+Result<std::string> Repository::put_index_segment(IndexSegment& segment) {
+  segment.sort();
+  const Bytes file = sealer_.seal_file(kIndexMagic, encode_index_segment(segment));
+  const std::string name = hex(hash(file));
+  KIN_TRY(backend_->put({FileKind::index, name}, file));
+  KIN_TRY(backend_->sync());
+  return name;
+}
+
+Result<std::size_t> Repository::adopt_packs() {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> packs, backend_->list(FileKind::pack));
+  std::size_t adopted = 0;
+  for (const FileInfo& pack : packs) {
+    const ObjectId id = *ObjectId::from_hex(pack.name);
+    if (index_->has_pack(id)) continue;
+    IndexSegment segment;
+    segment.packs.push_back({id, pack.size});
+    const auto scanned =
+        scan_pack(sealer_, *backend_, pack, [&](const BlockHeader& header, BlockRange range) -> Result<void> {
+          segment.add_block(0, header, range);
+          return {};
+        });
+    // A damaged pack that nothing refers to is check's business, not a reason to refuse a backup.
+    if (!scanned || segment.objects.empty()) continue;
+    KIN_TRY_ASSIGN(const std::string name, put_index_segment(segment));
+    KIN_TRY(index_->add(name, segment));
+    ++adopted;
+  }
+  return adopted;
+}
+
+Result<Repository::RebuildStats> Repository::rebuild_index(
+    const std::function<void(const Error&)>& on_damage,
+    const std::function<void(std::size_t, std::size_t)>& on_progress) {
+  KIN_TRY(require_writable());
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> old_segments, backend_->list(FileKind::index));
+  KIN_TRY_ASSIGN(std::vector<FileInfo> packs, backend_->list(FileKind::pack));
+  std::sort(packs.begin(), packs.end(), [](const FileInfo& a, const FileInfo& b) { return a.name < b.name; });
+  RebuildStats stats;
+  IndexSegment segment;
+  std::set<std::string> written;
+  const auto write = [&]() -> Result<void> {
+    KIN_TRY_ASSIGN(const std::string name, put_index_segment(segment));
+    written.insert(name);
+    segment = IndexSegment{};
+    return {};
+  };
+  for (const FileInfo& pack : packs) {
+    const auto number = static_cast<std::uint32_t>(segment.packs.size());
+    segment.packs.push_back({*ObjectId::from_hex(pack.name), pack.size});
+    const auto scanned =
+        scan_pack(sealer_, *backend_, pack, [&](const BlockHeader& header, BlockRange range) -> Result<void> {
+          segment.add_block(number, header, range);
+          ++stats.blocks;
+          stats.objects += header.objects.size();
+          return {};
+        });
+    if (!scanned) {
+      ++stats.damaged_packs;
+      on_damage(scanned.error());
+    }
+    on_progress(++stats.packs, packs.size());
+    if (segment.fills_a_segment()) KIN_TRY(write());
+  }
+  if (!segment.packs.empty()) KIN_TRY(write());
+  for (const FileInfo& old : old_segments)
+    if (!written.contains(old.name)) KIN_TRY(backend_->remove({FileKind::index, old.name}));
+  KIN_TRY(refresh_index());
+  return stats;
+}
+
+}  // namespace kin::store
