@@ -24,6 +24,37 @@ std::vector<std::string> normal_components(const std::string& path) {
   return out;
 }
 
+bool lies_in(const std::vector<std::string>& path, const std::vector<std::string>& directory) {
+  return path.size() >= directory.size() && std::equal(directory.begin(), directory.end(), path.begin());
+}
+
+// Sources inside others are left out; two that would only share a place in the snapshot are refused.
+Result<std::vector<BackupSource>> without_overlap(std::vector<BackupSource> sources) {
+  if (sources.size() > 1) {
+    // The current directory's entries are the snapshot's root; beside others it needs a place of its own.
+    for (BackupSource& source : sources)
+      if (source.tree_path.empty() && absolute_path(source.path) != "/") {
+        source.path = absolute_path(source.path);
+        source.tree_path = normal_components(source.path);
+      }
+  }
+  std::stable_sort(sources.begin(), sources.end(),
+                   [](const BackupSource& a, const BackupSource& b) { return a.tree_path < b.tree_path; });
+  std::vector<BackupSource> out;
+  for (BackupSource& source : sources) {
+    if (out.empty() || !lies_in(source.tree_path, out.back().tree_path)) {
+      out.push_back(std::move(source));
+    } else if (!lies_in(normal_components(absolute_path(source.path)),
+                        normal_components(absolute_path(out.back().path)))) {
+      return Error(
+          ErrorCode::invalid_argument,
+          fmt::format("{} and {} would have the same place in the snapshot; give both as absolute paths",
+                      printable(out.back().path), printable(source.path)));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string absolute_path(const std::string& path) {
@@ -50,7 +81,7 @@ Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>&
     if (source.path.size() > 1 && source.path.ends_with('/')) source.path.pop_back();
     out.push_back(std::move(source));
   }
-  return out;
+  return without_overlap(std::move(out));
 }
 
 Result<std::vector<std::string>> read_paths(const std::string& file) {

@@ -10,7 +10,7 @@ struct Options {
   std::string id, new_password_file;
 };
 
-Result<std::string> new_password(Context& context, const Options& options) {
+Result<std::string> ask_new_password(Context& context, const Options& options) {
   if (!options.new_password_file.empty()) {
     KIN_TRY_ASSIGN(const Bytes bytes, read_file(options.new_password_file, 64 << 10));
     return first_line(as_text(bytes));
@@ -23,6 +23,12 @@ Result<std::string> new_password(Context& context, const Options& options) {
         ErrorCode::invalid_argument,
         "KIN_PASSWORD is the current password; give the new one by --new-password-file or KIN_NEW_PASSWORD");
   return read_password(asking, "new password", true);
+}
+
+Result<std::string> new_password(Context& context, const Options& options) {
+  KIN_TRY_ASSIGN(std::string password, ask_new_password(context, options));
+  if (password.empty()) return Error(ErrorCode::invalid_argument, "an empty password protects nothing");
+  return password;
 }
 
 Result<std::unique_ptr<store::Repository>> open_encrypted(Context& context) {

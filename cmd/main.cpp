@@ -94,9 +94,11 @@ int main(int count, char** arguments) {
   ::signal(SIGPIPE, SIG_IGN);
   struct sigaction action {};
   action.sa_handler = on_signal;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-  ::sigaction(SIGHUP, &action, nullptr);
+  for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction inherited {};
+    ::sigaction(signal_number, nullptr, &inherited);
+    if (inherited.sa_handler != SIG_IGN) ::sigaction(signal_number, &action, nullptr);  // nohup means it
+  }
   raise_open_file_limit();
   // Many threads passing large buffers to each other would otherwise leave an arena each behind, full of
   // holes.

@@ -34,7 +34,9 @@ Result<ExitCode> run(Context& context, const Options& options) {
   }
   for (const std::string& id : options.ids) {
     KIN_TRY_ASSIGN(store::StoredSnapshot snapshot, store::find_snapshot(*repository, id, options.filter));
-    snapshots.push_back(std::move(snapshot));
+    const bool named_twice = std::any_of(snapshots.begin(), snapshots.end(),
+                                         [&](const auto& other) { return other.id == snapshot.id; });
+    if (!named_twice) snapshots.push_back(std::move(snapshot));
   }
   std::size_t changed = 0;
   for (store::StoredSnapshot& stored : snapshots) {

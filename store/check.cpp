@@ -14,8 +14,6 @@
 namespace kin::store {
 namespace {
 
-constexpr int kMostDepth = 4000;
-
 // Which ids were seen. 16 of the 32 bytes tell them apart for certain enough, and a mistake only skips a
 // check.
 class SeenIds {
@@ -164,7 +162,7 @@ Result<void> Check::check_content(const Node& node, const std::string& where) {
 
 Result<void> Check::check_tree(const ObjectId& tree, const std::string& where, int depth) {
   KIN_TRY(stopped());
-  if (depth > kMostDepth) {
+  if (depth > kMostDirectoryDepth) {
     problem(where + ": more directories deep than kin ever stores");
     return {};
   }

@@ -20,6 +20,35 @@ void IndexSegment::add_block(std::uint32_t pack, const BlockHeader& header, Bloc
     objects.push_back({object.id, object.kind, block, object.size});
 }
 
+std::size_t IndexSegment::add_missing(const IndexSegment& other,
+                                      std::map<std::string, std::set<std::uint64_t>>& packs_and_offsets) {
+  std::map<std::uint32_t, std::uint32_t> new_numbers;  // of other's blocks
+  for (std::uint32_t i = 0; i < other.blocks.size(); ++i) {
+    IndexBlock block = other.blocks[i];
+    const IndexPack& pack = other.packs[block.pack];
+    const auto at = packs_and_offsets.find(pack.id.hex());
+    if (at == packs_and_offsets.end() || !at->second.insert(block.range.offset).second) continue;
+    const auto same =
+        std::find_if(packs.begin(), packs.end(), [&](const IndexPack& known) { return known.id == pack.id; });
+    block.pack = static_cast<std::uint32_t>(same - packs.begin());
+    if (same == packs.end()) packs.push_back(pack);
+    // The pack may be shorter by now than it was.
+    const std::uint64_t size = packs[block.pack].size;
+    if (block.range.offset > size || block.range.size > size - block.range.offset) continue;
+    new_numbers[i] = static_cast<std::uint32_t>(blocks.size());
+    blocks.push_back(block);
+  }
+  std::size_t added = 0;
+  for (IndexObject object : other.objects) {
+    const auto number = new_numbers.find(object.block);
+    if (number == new_numbers.end()) continue;
+    object.block = number->second;
+    objects.push_back(object);
+    ++added;
+  }
+  return added;
+}
+
 void IndexSegment::sort() {
   std::stable_sort(objects.begin(), objects.end(),
                    [](const IndexObject& a, const IndexObject& b) { return a.id < b.id; });

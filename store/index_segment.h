@@ -6,7 +6,10 @@
 #include "lib/object/object_id.h"
 #include "store/pack.h"
 
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 namespace kin::store {
@@ -38,6 +41,10 @@ struct IndexSegment {
 
   // The pack's blocks and objects are added; objects that are listed already stay where they were.
   void add_block(std::uint32_t pack, const BlockHeader& header, BlockRange range);
+  // Adds the blocks that `other` lists in these packs at offsets that are not among those given, which it
+  // then joins. Gives the number of objects added.
+  std::size_t add_missing(const IndexSegment& other,
+                          std::map<std::string, std::set<std::uint64_t>>& packs_and_offsets);
   void sort();
   // Time to write it. Packs without a segment are found again by Repository::begin_writing(), so this is
   // generous.

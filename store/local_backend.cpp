@@ -54,14 +54,17 @@ Result<void> list_folder(const std::string& path, std::vector<FileInfo>& out) {
     return errno_error("cannot list", path);
   }
   const std::unique_ptr<DIR, int (*)(DIR*)> closer(directory, ::closedir);
-  while (const dirent* entry = ::readdir(directory)) {
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = ::readdir(directory);
+    if (entry == nullptr && errno != 0) return errno_error("cannot list", path);
+    if (entry == nullptr) return {};
     struct stat info {};
     if (!is_file_name(entry->d_name) || ::fstatat(::dirfd(directory), entry->d_name, &info, 0) != 0 ||
         !S_ISREG(info.st_mode))
       continue;
     out.push_back({entry->d_name, static_cast<std::uint64_t>(info.st_size)});
   }
-  return {};
 }
 
 }  // namespace
@@ -146,6 +149,7 @@ Result<LocalBackend::Pending> LocalBackend::write_temporary(ByteView bytes) {
 
 Result<void> LocalBackend::put(const FileName& name, ByteView bytes) {
   MutexLock lock(mutex_);
+  if (broken_) return *broken_;
   KIN_TRY(prepare_to_write());
   Result<Pending> pending = write_temporary(bytes);
   const bool full = !pending && pending.error().code() == ErrorCode::no_space;
@@ -160,11 +164,14 @@ Result<void> LocalBackend::put(const FileName& name, ByteView bytes) {
 
 Result<void> LocalBackend::sync() {
   MutexLock lock(mutex_);
+  if (broken_) return *broken_;
   std::set<std::string> folders;
   for (auto& [name, pending] : pending_) {
     if (!pending.fd) continue;  // flushed by a sync that failed later
-    if (::fsync(pending.fd.get()) != 0)
-      return errno_error("cannot flush", pending.temporary_path).context(name.text());
+    if (::fsync(pending.fd.get()) != 0) {
+      broken_ = errno_error("cannot flush", pending.temporary_path).context(name.text());
+      return *broken_;
+    }
     KIN_TRY(pending.fd.close(pending.temporary_path));
   }
   while (!pending_.empty()) {

@@ -16,6 +16,7 @@
 #include "store/backend.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,9 @@ class LocalBackend : public Backend {
   const std::string directory_;
   Mutex mutex_;
   bool prepared_ KIN_GUARDED_BY(mutex_) = false;
+  // The kernel reports a failed flush once. After it nothing can be known to be on the disk, so nothing
+  // more is written.
+  std::optional<Error> broken_ KIN_GUARDED_BY(mutex_);
   std::string own_temporary_
       KIN_GUARDED_BY(mutex_);  // tmp/<something>: this process's folder, locked while it lives
   Fd own_lock_ KIN_GUARDED_BY(mutex_);

@@ -293,10 +293,11 @@ Result<std::optional<Bytes>> ObjectIndex::recorded(const std::string& path) {
   return std::optional<Bytes>(Bytes(value.begin(), value.end()));
 }
 
-Result<void> ObjectIndex::clear_records() {
+Result<void> ObjectIndex::clear_records(const std::string& prefix) {
   const std::shared_lock in_use(state_->in_use);
   rocksdb::ColumnFamilyHandle* const family = state_->families[records];
-  const auto status = state_->db->DeleteRange(rocksdb::WriteOptions(), family, "", std::string(16, '\xff'));
+  const auto status =
+      state_->db->DeleteRange(rocksdb::WriteOptions(), family, prefix, prefix + std::string(16, '\xff'));
   return status.ok() ? Result<void>() : cache_error(status);
 }
 

@@ -49,7 +49,7 @@ class ObjectIndex : public ResumeLog {
 
   Result<void> record(const std::vector<std::pair<std::string, Bytes>>& entries) override;
   Result<std::optional<Bytes>> recorded(const std::string& path) override;
-  Result<void> clear_records() override;
+  Result<void> clear_records(const std::string& prefix) override;
 
  private:
   struct State;

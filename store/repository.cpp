@@ -32,13 +32,16 @@ Result<void> Repository::create(Backend& backend, const std::optional<std::strin
     return Error(ErrorCode::invalid_argument, printable(backend.location()) + " is a repository already");
   // A config that cannot be read just now is not one that is not there.
   if (config_there.error().code() != ErrorCode::not_found) return config_there.error();
-  for (const FileKind kind : kAllFileKinds) {
+  // Keys alone are left by a kin init that was killed; they open nothing.
+  for (const FileKind kind : {FileKind::pack, FileKind::index, FileKind::snapshot}) {
     KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend.list(kind));
     if (!files.empty())
       return Error(ErrorCode::invalid_argument,
                    fmt::format("{} holds a damaged repository: there are {}s but no config",
                                backend.location(), name_of(kind)));
   }
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> old_keys, backend.list(FileKind::key));
+  for (const FileInfo& key : old_keys) KIN_TRY(backend.remove({FileKind::key, key.name}));
   const Key master_key = random_key();
   Config config;
   config.repository_id = random_key();

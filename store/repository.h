@@ -19,6 +19,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <shared_mutex>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -132,7 +133,7 @@ class Repository : public BlockStore {
   std::unique_ptr<ObjectIndex> index_;
   BlockCache cache_;
 
-  Mutex recovery_mutex_;
+  std::shared_mutex recovery_mutex_;
   Mutex mutex_;
   std::array<OpenPack, 2> open_packs_ KIN_GUARDED_BY(mutex_);  // content, metadata
   IndexSegment unindexed_ KIN_GUARDED_BY(mutex_);              // finished packs that no segment lists yet

@@ -4,6 +4,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <shared_mutex>
 
 namespace kin::store {
 namespace {
@@ -50,11 +53,15 @@ Result<void> Repository::refresh_index(const std::function<void(const Error&)>& 
 }
 
 Result<std::optional<Location>> Repository::find_location(const ObjectId& id) {
-  auto location = index_->locate(id);
-  if (location || location.error().code() != ErrorCode::corrupt) return location;
+  {
+    // Nobody looks while the cache is being filled again: what is not in it yet is not missing.
+    const std::shared_lock filled(recovery_mutex_);
+    auto location = index_->locate(id);
+    if (location || location.error().code() != ErrorCode::corrupt) return location;
+  }
   // The cache is damaged, not the repository: make it anew, once, whoever notices first.
-  MutexLock lock(recovery_mutex_);
-  location = index_->locate(id);
+  const std::unique_lock alone(recovery_mutex_);
+  auto location = index_->locate(id);
   if (location) return location;
   KIN_TRY(index_->clear());
   KIN_TRY(refresh_index());
@@ -102,6 +109,7 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
   RebuildStats stats;
   IndexSegment segment;
   std::set<std::string> written;
+  std::map<std::string, std::set<std::uint64_t>> damaged;  // packs, and where the blocks are that were found
   const auto write = [&]() -> Result<void> {
     KIN_TRY_ASSIGN(const std::string name, put_index_segment(segment));
     written.insert(name);
@@ -111,6 +119,7 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
   for (const FileInfo& pack : packs) {
     const auto number = static_cast<std::uint32_t>(segment.packs.size());
     segment.packs.push_back({*ObjectId::from_hex(pack.name), pack.size});
+    std::set<std::uint64_t> found;
     const auto scanned =
         scan_pack(sealer_, *backend_, pack, [&](const BlockHeader& header, BlockRange range) -> Result<void> {
           segment.add_block(number, header, range);
@@ -118,12 +127,19 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
           stats.objects += header.objects.size();
           return {};
         });
+    if (!scanned && scanned.error().code() != ErrorCode::corrupt) return scanned.error();
     if (!scanned) {
       ++stats.damaged_packs;
+      damaged[pack.name] = found;
       on_damage(scanned.error());
     }
     on_progress(++stats.packs, packs.size());
     if (segment.fills_a_segment()) KIN_TRY(write());
+  }
+  // Behind the damage there may be sound blocks, which only the old segments know the places of.
+  for (const FileInfo& old : damaged.empty() ? std::vector<FileInfo>() : old_segments) {
+    const auto known = load_index_segment(old.name);
+    if (known) stats.objects += segment.add_missing(*known, damaged);
   }
   if (!segment.packs.empty()) KIN_TRY(write());
   for (const FileInfo& old : old_segments)

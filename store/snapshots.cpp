@@ -62,7 +62,7 @@ Result<std::vector<StoredSnapshot>> load_snapshots(Repository& repository, const
 Result<StoredSnapshot> find_snapshot(Repository& repository, const std::string& text,
                                      const SnapshotFilter& filter) {
   if (text == "latest") {
-    KIN_TRY_ASSIGN(std::vector<StoredSnapshot> all, load_snapshots(repository, filter, [](const Error&) {}));
+    KIN_TRY_ASSIGN(std::vector<StoredSnapshot> all, load_snapshots(repository, filter));
     if (!all.empty()) return std::move(all.back());
     KIN_TRY_ASSIGN(const std::vector<SnapshotId> any, repository.list_snapshots());
     return Error(ErrorCode::not_found, any.empty() ? "the repository has no snapshot yet"

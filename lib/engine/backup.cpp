@@ -92,6 +92,7 @@ class Backup {
 
   std::vector<Level> levels_;
   std::vector<Extent> file_extents_;  // of the file whose parts are coming
+  const std::string record_prefix_ = resume_prefix(request_.snapshot);
   std::vector<std::pair<std::string, Bytes>> records_;
   SnapshotSummary summary_;
   std::atomic<std::uint64_t> skipped_{0};
@@ -117,7 +118,7 @@ bool Backup::reuse_content(WalkEntry& entry) {
     entry.node.content = entry.before->content;
     return true;
   }
-  const auto recorded = log_.recorded(entry.tree_path);
+  const auto recorded = log_.recorded(record_prefix_ + entry.tree_path);
   if (!recorded || !*recorded) return false;
   WireReader in(**recorded);
   const Node node = decode_node(in);
@@ -255,7 +256,7 @@ void Backup::enter(Node node) {
 Result<void> Backup::record(const WalkEntry& entry) {
   WireWriter out;
   encode_node(entry.node, out);
-  records_.emplace_back(entry.tree_path, out.take());
+  records_.emplace_back(record_prefix_ + entry.tree_path, out.take());
   if (records_.size() < kRecordsPerWrite) return {};
   return log_.record(std::exchange(records_, {}));
 }
@@ -380,7 +381,7 @@ Result<BackupResult> Backup::run() {
   result.summary = summary_;
   if (request_.skip_if_unchanged && request_.parent_tree == result.tree) {
     KIN_TRY(store_.flush());
-    KIN_TRY(log_.clear_records());
+    KIN_TRY(log_.clear_records(record_prefix_));
     return result;
   }
   Snapshot snapshot = request_.snapshot;
@@ -389,11 +390,18 @@ Result<BackupResult> Backup::run() {
   snapshot.summary = summary_;
   snapshot.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
   KIN_TRY_ASSIGN(result.snapshot, store_.commit(snapshot));
-  KIN_TRY(log_.clear_records());
+  KIN_TRY(log_.clear_records(record_prefix_));
   return result;
 }
 
 }  // namespace
+
+std::string resume_prefix(const Snapshot& snapshot) {
+  WireWriter out;
+  out.text(snapshot.host);
+  for (const std::string& path : snapshot.paths) out.text(path);
+  return hex(ByteView(hash(out.bytes())).first(8));
+}
 
 Result<BackupResult> backup(BlockStore& store, ResumeLog& log, const BackupRequest& request,
                             BackupObserver& observer, std::stop_token stop) {

@@ -58,6 +58,9 @@ struct BackupResult {
 Result<BackupResult> backup(BlockStore& store, ResumeLog& log, const BackupRequest& request,
                             BackupObserver& observer, std::stop_token stop);
 
+// What distinguishes the resume log's entries of this backup from those of others, of other paths.
+std::string resume_prefix(const Snapshot& snapshot);
+
 // What a backup would read, counted ahead for a progress bar.
 struct BackupTotals {
   std::atomic<std::uint64_t> files{0}, bytes{0};

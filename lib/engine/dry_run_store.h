@@ -36,7 +36,7 @@ class DryRunLog : public ResumeLog {
 
   Result<void> record(const std::vector<std::pair<std::string, Bytes>>&) override { return {}; }
   Result<std::optional<Bytes>> recorded(const std::string& path) override { return log_.recorded(path); }
-  Result<void> clear_records() override { return {}; }
+  Result<void> clear_records(const std::string&) override { return {}; }
 
  private:
   ResumeLog& log_;

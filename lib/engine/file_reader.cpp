@@ -23,11 +23,15 @@ Result<Fd> open_for_reading(const WalkEntry& entry) {
 }
 
 // Where the next run of data begins and ends, at or after `offset`; the end of the file if there is none.
-std::pair<std::uint64_t, std::uint64_t> next_data(int fd, std::uint64_t offset, std::uint64_t size) {
+Result<std::pair<std::uint64_t, std::uint64_t>> next_data(int fd, std::uint64_t offset, std::uint64_t size,
+                                                          const std::string& path) {
   const off_t data = ::lseek(fd, static_cast<off_t>(offset), SEEK_DATA);
-  if (data < 0) return {size, size};  // ENXIO: only a hole is left
+  if (data < 0 && errno == ENXIO) return std::pair{size, size};  // only a hole is left
+  // A file system that knows no holes has none.
+  if (data < 0 && (errno == EINVAL || errno == EOPNOTSUPP)) return std::pair{offset, size};
+  if (data < 0) return errno_error("cannot read", path);
   const off_t hole = ::lseek(fd, data, SEEK_HOLE);
-  return {static_cast<std::uint64_t>(data), hole < 0 ? size : static_cast<std::uint64_t>(hole)};
+  return std::pair{static_cast<std::uint64_t>(data), hole < 0 ? size : static_cast<std::uint64_t>(hole)};
 }
 
 }  // namespace
@@ -91,7 +95,8 @@ Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit) {
     KIN_TRY_ASSIGN(done, read_run(fd.get(), limit, entry.path, emit));
   }
   while (sparse && done < size) {
-    const auto [begin, end] = next_data(fd.get(), done, size);
+    KIN_TRY_ASSIGN(const auto run, next_data(fd.get(), done, size, entry.path));
+    const auto [begin, end] = run;
     if (begin > done) {
       FilePart hole;
       hole.extents.push_back({Extent::Kind::hole, begin - done, {}});

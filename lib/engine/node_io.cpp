@@ -50,14 +50,15 @@ Timestamp from_timespec(const timespec& time) {
   return {time.tv_sec, static_cast<std::uint32_t>(time.tv_nsec)};
 }
 
-Result<void> apply_attributes(int directory, const std::string& name, const Node& node) {
-  const std::string path = path_at(directory, name);
+// `path` leads to the file itself through /proc.
+Result<void> apply_attributes(int directory, const std::string& name, const std::string& path,
+                              const Node& node) {
   std::optional<Error> failed;
   std::set<std::string> wanted;
   for (const ExtendedAttribute& attribute : node.attributes) {
     wanted.insert(attribute.name);
-    if (::lsetxattr(path.c_str(), attribute.name.c_str(), attribute.value.data(), attribute.value.size(),
-                    0) == 0)
+    if (::setxattr(path.c_str(), attribute.name.c_str(), attribute.value.data(), attribute.value.size(), 0) ==
+        0)
       continue;
     const bool privileged =
         !attribute.name.starts_with("user.") && !attribute.name.starts_with("system.posix_acl");
@@ -68,7 +69,7 @@ Result<void> apply_attributes(int directory, const std::string& name, const Node
   KIN_TRY_ASSIGN(const std::vector<ExtendedAttribute> present, read_attributes(directory, name));
   for (const ExtendedAttribute& attribute : present) {
     if (wanted.contains(attribute.name) || attribute.name.starts_with("security.")) continue;
-    if (::lremovexattr(path.c_str(), attribute.name.c_str()) != 0 && !failed && errno != EPERM &&
+    if (::removexattr(path.c_str(), attribute.name.c_str()) != 0 && !failed && errno != EPERM &&
         !has_no_attributes(errno))
       failed = errno_error("cannot remove attribute " + attribute.name + " of", name);
   }
@@ -80,15 +81,22 @@ Result<void> apply_attributes(int directory, const std::string& name, const Node
 
 const std::string& OwnerNames::user(std::uint32_t uid) {
   const auto [at, added] = users_.try_emplace(uid);
-  if (added)
-    if (const passwd* entry = ::getpwuid(uid)) at->second = entry->pw_name;
+  passwd entry{};
+  passwd* found = nullptr;
+  std::array<char, 16384> buffer;
+  // The reentrant form: several readers ask at once.
+  if (added && ::getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
+    at->second = found->pw_name;
   return at->second;
 }
 
 const std::string& OwnerNames::group(std::uint32_t gid) {
   const auto [at, added] = groups_.try_emplace(gid);
-  if (added)
-    if (const ::group* entry = ::getgrgid(gid)) at->second = entry->gr_name;
+  ::group entry{};
+  ::group* found = nullptr;
+  std::array<char, 65536> buffer;
+  if (added && ::getgrgid_r(gid, &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr)
+    at->second = found->gr_name;
   return at->second;
 }
 
@@ -163,23 +171,27 @@ bool same_state(const Node& now, const Node& before) {
 }
 
 Result<void> apply_metadata(int directory, const std::string& name, const Node& node) {
+  // Once the name is looked up, everything goes to that file, whatever someone makes of the name meanwhile.
+  const Fd file(::openat(directory, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  if (!file) return errno_error("cannot open", name);
+  const std::string path = fmt::format("/proc/self/fd/{}", file.get());
   std::optional<Error> failed;
   const auto keep = [&](Result<void> result) {
     if (!result && !failed) failed = std::move(result).error();
   };
-  const bool symlink = node.type == NodeType::symlink;
   // Owner before mode: a change of owner clears setuid. Attributes before mode: an ACL's mask is the group's
   // bits.
-  if (::fchownat(directory, name.c_str(), node.uid, node.gid, AT_SYMLINK_NOFOLLOW) != 0 &&
-      (errno != EPERM || ::geteuid() == 0))
-    keep(errno_error("cannot set the owner of", name));
-  keep(apply_attributes(directory, name, node));
-  if (!symlink && ::fchmodat(directory, name.c_str(), node.mode, 0) != 0)
+  std::uint32_t mode = node.mode;
+  if (::fchownat(file.get(), "", node.uid, node.gid, AT_EMPTY_PATH) != 0) {
+    if (errno != EPERM || ::geteuid() == 0) keep(errno_error("cannot set the owner of", name));
+    mode &= ~06000U;  // it would run as someone whom the file's owner did not mean
+  }
+  keep(apply_attributes(directory, name, path, node));
+  if (node.type != NodeType::symlink && ::chmod(path.c_str(), mode) != 0)
     keep(errno_error("cannot set the mode of", name));
   const timespec mtime{static_cast<time_t>(node.mtime.seconds), static_cast<long>(node.mtime.nanoseconds)};
   const timespec times[2] = {mtime, mtime};
-  if (::utimensat(directory, name.c_str(), times, AT_SYMLINK_NOFOLLOW) != 0)
-    keep(errno_error("cannot set the time of", name));
+  if (::utimensat(AT_FDCWD, path.c_str(), times, 0) != 0) keep(errno_error("cannot set the time of", name));
   if (failed) return *failed;
   return {};
 }

@@ -20,7 +20,6 @@ constexpr std::size_t kWindowPieces = 4096;
 constexpr std::size_t kWindowDirectories = 256;
 constexpr std::uint64_t kWindowBytes = 64 << 20;
 constexpr std::size_t kInFlightBytes = 16 << 20;
-constexpr int kMostDepth = 4000;
 
 using Action = RestoreObserver::Action;
 
@@ -167,11 +166,8 @@ void Restore::restore_file(Place& place, Node node, const std::string& path) {
 }
 
 void Restore::restore_special(Place& place, const Node& node, const std::string& path) {
-  auto made = make_special(*place.fd, node);
-  if (!made && ::faccessat(place.fd->get(), node.name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) {
-    made = remove_entry(*place.fd, node.name, request_.delete_extra);
-    if (made) made = make_special(*place.fd, node);
-  }
+  auto made = put_in_place(*place.fd, node.name, request_.delete_extra,
+                           [&](const std::string& name) { return make_special(*place.fd, node, name); });
   if (made) made = apply_metadata(place.fd->get(), node.name, node);
   if (!made) return fail(path, made.error());
   count(&RestoreStats::others);
@@ -212,8 +208,9 @@ Result<void> Restore::restore_node(Place& place, Node node, bool is_wanted, int 
   }
   // A dry run makes no directories; where there is none, there is nothing to keep either.
   if (place.fd && keep_existing(*place.fd, node)) {
-    // Its other names, where they are missing, become links to it.
-    if (node.links > 1) first_names_.try_emplace({node.device, node.inode}, path);
+    // It has the content of the snapshot, so its other names, where they are missing, become links to it.
+    if (node.links > 1 && request_.overwrite == Overwrite::if_changed)
+      first_names_.try_emplace({node.device, node.inode}, path);
     count(&RestoreStats::unchanged);
     observer_.on_entry(path, node, Action::unchanged);
     return {};
@@ -241,7 +238,7 @@ Result<void> Restore::restore_node(Place& place, Node node, bool is_wanted, int 
 }
 
 Result<void> Restore::restore_directory(Place& place, const ObjectId& tree, int depth) {
-  if (depth > kMostDepth) {
+  if (depth > kMostDirectoryDepth) {
     fail(place.path, Error(ErrorCode::corrupt, "more directories deep than kin ever stores"));
     return {};
   }
@@ -276,7 +273,7 @@ void Restore::delete_extra(Place& place, const std::set<std::string>& names) {
   if (!present) return fail(place.path, present.error());
   for (const std::string& name : *present) {
     const std::string path = place.path.empty() ? name : place.path + "/" + name;
-    if (names.contains(name) || !wanted(place.tree_path + "/" + name)) continue;
+    if (names.contains(name) || is_temporary_name(name) || !wanted(place.tree_path + "/" + name)) continue;
     const auto removed = request_.dry_run ? Result<void>() : remove_entry(*place.fd, name, true);
     if (!removed) {
       fail(path, removed.error());
@@ -338,13 +335,13 @@ void Restore::make_link(const Link& link) {
   components.pop_back();
   const auto make = [&]() -> Result<void> {
     KIN_TRY_ASSIGN(const Fd directory, open_below(*target_, components));
-    if (::linkat(directory.get(), name.c_str(), link.directory->get(), link.node.name.c_str(), 0) == 0)
-      return {};
-    if (errno != EEXIST) return errno_error("cannot link", link.path);
-    KIN_TRY(remove_entry(*link.directory, link.node.name, request_.delete_extra));
-    if (::linkat(directory.get(), name.c_str(), link.directory->get(), link.node.name.c_str(), 0) != 0)
-      return errno_error("cannot link", link.path);
-    return {};
+    return put_in_place(
+        *link.directory, link.node.name, request_.delete_extra,
+        [&](const std::string& new_name) -> Result<void> {
+          if (::linkat(directory.get(), name.c_str(), link.directory->get(), new_name.c_str(), 0) != 0)
+            return errno_error("cannot link", link.path);
+          return {};
+        });
   };
   if (auto made = make(); !made) return fail(link.path, made.error());
   count(link.node.type == NodeType::file ? &RestoreStats::files : &RestoreStats::others);

@@ -34,7 +34,7 @@ Result<void> RestoredFile::open() {
   written_name_ = node_.name;
   fd_ = Fd(::openat(directory_->get(), written_name_.c_str(), kFlags, 0600));
   for (int attempt = 0; !fd_ && errno == EEXIST && attempt < 100; ++attempt) {
-    written_name_ = fmt::format(".kin-{}-{}-{}", ::getpid(), node_.inode, attempt);
+    written_name_ = temporary_name(node_.inode + static_cast<std::uint64_t>(attempt) + 1);
     fd_ = Fd(::openat(directory_->get(), written_name_.c_str(), kFlags, 0600));
   }
   if (!fd_) return errno_error("cannot create", path_);

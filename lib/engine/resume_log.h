@@ -17,7 +17,8 @@ class ResumeLog {
   virtual ~ResumeLog() = default;
   virtual Result<void> record(const std::vector<std::pair<std::string, Bytes>>& entries) = 0;
   virtual Result<std::optional<Bytes>> recorded(const std::string& path) = 0;
-  virtual Result<void> clear_records() = 0;
+  // Those whose path starts so.
+  virtual Result<void> clear_records(const std::string& prefix) = 0;
 };
 
 }  // namespace kin

@@ -95,17 +95,40 @@ Result<void> remove_entry(const Fd& parent, const std::string& name, bool recurs
   return {};
 }
 
-Result<void> make_special(const Fd& parent, const Node& node) {
+Result<void> make_special(const Fd& parent, const Node& node, const std::string& name) {
   if (node.type == NodeType::symlink) {
-    if (::symlinkat(node.target.c_str(), parent.get(), node.name.c_str()) != 0)
-      return errno_error("cannot make link", node.name);
+    if (::symlinkat(node.target.c_str(), parent.get(), name.c_str()) != 0)
+      return errno_error("cannot make link", name);
     return {};
   }
   const dev_t device =
       makedev(static_cast<unsigned>(node.device_number >> 32), static_cast<unsigned>(node.device_number));
-  if (::mknodat(parent.get(), node.name.c_str(), mode_of(node.type) | 0600, device) != 0)
-    return errno_error(fmt::format("cannot make {}", name_of(node.type)), node.name);
+  if (::mknodat(parent.get(), name.c_str(), mode_of(node.type) | 0600, device) != 0)
+    return errno_error(fmt::format("cannot make {}", name_of(node.type)), name);
   return {};
+}
+
+std::string temporary_name(std::uint64_t number) { return fmt::format(".kin-{}-{}", ::getpid(), number); }
+
+bool is_temporary_name(std::string_view name) {
+  return name.starts_with(fmt::format(".kin-{}-", ::getpid()));
+}
+
+Result<void> put_in_place(const Fd& parent, const std::string& name, bool recursive,
+                          const std::function<Result<void>(const std::string& name)>& make) {
+  auto made = make(name);
+  if (made || ::faccessat(parent.get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0) return made;
+  const std::string beside = temporary_name(0);
+  KIN_TRY(make(beside));
+  Result<void> moved;
+  if (::renameat(parent.get(), beside.c_str(), parent.get(), name.c_str()) != 0) {
+    moved = errno == EISDIR ? remove_entry(parent, name, recursive) : errno_error("cannot replace", name);
+    if (moved && ::renameat(parent.get(), beside.c_str(), parent.get(), name.c_str()) != 0)
+      moved = errno_error("cannot replace", name);
+  }
+  // Also after success: renaming one name of a file to another of its names does nothing.
+  ::unlinkat(parent.get(), beside.c_str(), 0);
+  return moved;
 }
 
 }  // namespace kin

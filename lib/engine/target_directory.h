@@ -5,6 +5,7 @@
 #include "lib/base/file.h"
 #include "lib/object/node.h"
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -27,8 +28,18 @@ Result<Fd> open_below(const Fd& root, const std::vector<std::string>& components
 // directory with all that is in it.
 Result<void> remove_entry(const Fd& parent, const std::string& name, bool recursive);
 
-// Makes links, FIFOs, sockets and devices; the name must be free.
-Result<void> make_special(const Fd& parent, const Node& node);
+// Makes links, FIFOs, sockets and devices under a name that must be free.
+Result<void> make_special(const Fd& parent, const Node& node, const std::string& name);
+
+// Lets `make` make `name`; where that is taken, it makes something beside it that then takes its place. So
+// what was there goes only when its successor exists. With `recursive`, a directory with all that is in it
+// may go.
+Result<void> put_in_place(const Fd& parent, const std::string& name, bool recursive,
+                          const std::function<Result<void>(const std::string& name)>& make);
+
+// Names of files that this process is still writing.
+std::string temporary_name(std::uint64_t number);
+bool is_temporary_name(std::string_view name);
 
 Result<std::vector<std::string>> list_entries(const Fd& directory);
 

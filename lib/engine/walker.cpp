@@ -12,10 +12,6 @@
 namespace kin {
 namespace {
 
-// Each level holds a descriptor and a stack frame. Nothing real is deeper; a hostile tree gets an error
-// instead of a crash.
-constexpr int kMostDepth = 4000;
-
 constexpr std::string_view kCacheTag = "Signature: 8a477f597d28d172789f06886806bc55";
 
 std::optional<ObjectId> subtree_of(const std::optional<Node>& node) {
@@ -220,9 +216,9 @@ bool Walker::has_exclusion_marker(const OpenDirectory& directory) const {
 bool Walker::walk_directory(const OpenDirectory& directory, const std::string& path,
                             const std::string& tree_path, std::optional<ObjectId> before,
                             std::uint64_t device, int depth) {
-  if (depth > kMostDepth) {
-    skip_(path, Error(ErrorCode::io,
-                      fmt::format("{}: more than {} directories deep", printable(path), kMostDepth)));
+  if (depth > kMostDirectoryDepth) {
+    skip_(path, Error(ErrorCode::io, fmt::format("{}: more than {} directories deep", printable(path),
+                                                 kMostDirectoryDepth)));
     return true;
   }
   auto names = list_names(directory->get(), path);

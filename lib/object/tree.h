@@ -13,6 +13,9 @@
 
 namespace kin {
 
+// Walks recurse, a frame or two per level; a hostile tree gets an error instead of a stack overflow.
+inline constexpr int kMostDirectoryDepth = 1200;
+
 // Builds a tree from nodes in strictly increasing order of name (as bytes). Holds one unfinished node per
 // level. One thread at a time.
 class TreeWriter {

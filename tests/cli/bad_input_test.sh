@@ -90,6 +90,28 @@ run 13 -r hurt restore latest -t indexless
 run 0 -r hurt rebuild-index
 run 0 -r hurt restore latest -t rebuilt
 same tree rebuilt/tree
+# A damaged block header costs its block; the blocks behind it stay known, also to a new index.
+rm -rf many && mkdir many && for i in 1 2 3 4 5; do head -c 400000 /dev/urandom >"many/$i"; done
+run 0 -r headers init --plain
+run 0 -r headers backup many
+pack=$(find headers/packs -type f -size +1000k | head -1)
+printf 'XX' | dd of="$pack" bs=1 seek=40 conv=notrunc status=none
+run 13 -r headers restore latest -t before
+run 13 -r headers rebuild-index
+run 13 -r headers restore latest -t after
+[ "$(ls before/many)" = "$(ls after/many)" ] && [ "$(ls after/many | wc -l)" = 4 ] || fail "rebuild-index lost blocks behind the damage"
+# Sources that would fall together in the snapshot are not dropped in silence.
+mkdir -p here/tmp && echo 1 >here/tmp/one
+(cd here && "$KIN" -r ../plain backup tmp /tmp/no-such-file-of-kin) >out 2>err && fail "overlapping sources were accepted"
+(cd here && "$KIN" -r ../plain -q backup . "$work/tree") || fail "a directory and its neighbour could not be backed up"
+run 0 -r plain ls latest
+grep -q "here/tmp/one" out && grep -q "tree/file" out || fail "one of two sources is missing"
+# A newest snapshot that is damaged is not passed over for an older one.
+damaged; sleep 1; run 0 -r hurt backup tree
+newest=$(ls -t hurt/snapshots | head -1)
+printf 'XX' | dd of="hurt/snapshots/$newest" bs=1 seek=50 conv=notrunc status=none
+run 13 -r hurt restore latest -t older
+says "${newest:0:8}"
 # A damaged repository costs no file that is there already.
 damaged; mkdir -p kept && cp -a tree kept/ && echo precious >kept/tree/file
 file=$(pack); for p in $(find hurt/packs -type f); do size=$(stat -c %s "$p"); printf '\xff\xee' | dd of="$p" bs=1 seek=$((size - 30)) conv=notrunc status=none; done

@@ -85,6 +85,19 @@ if [ "$(id -u)" != 0 ]; then
   chmod 644 tree/one.txt
 fi
 
+# What is in the way goes only when its successor exists; hard links never join a file that was kept.
+mkdir linked && echo one >linked/a && ln linked/a linked/b
+run 0 -r repo backup linked
+mkdir -p kept/linked && echo mine >kept/linked/a
+run 0 -r repo restore latest -t kept --overwrite never
+[ "$(cat kept/linked/a)" = mine ] && [ "$(cat kept/linked/b)" = one ] || fail "a kept file got a name of the snapshot"
+head -c 100000000 /dev/urandom >linked/large
+run 0 -r repo backup linked
+run 0 -r repo restore latest -t kept
+run 0 -r repo restore latest -t kept --delete
+same linked kept/linked
+run 0 -r repo backup tree
+
 # Links in the target are never followed.
 mkdir outside evil && ln -s "$work/outside" evil/tree
 run 0 -r repo restore latest -t evil

@@ -186,7 +186,7 @@ TEST_CASE("the resume log keeps what was recorded until it is cleared", "[object
   CHECK(value_of(index->recorded("")) == std::nullopt);
 
   require_ok(index->add("one", segment_of(1, 0, 10)));
-  require_ok(index->clear_records());
+  require_ok(index->clear_records(""));
   for (const std::string& path : {std::string("/a"), std::string("/b"), odd})
     CHECK(value_of(index->recorded(path)) == std::nullopt);
   CHECK(has_object(*index, 1, 0, 5));  // which is another matter

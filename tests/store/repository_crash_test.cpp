@@ -408,7 +408,7 @@ TEST_CASE("a read that fails while a new index is made costs no object", "[repos
     finished = disk.count(Operation::get) - reads < nth;
     disk.restart();  // forgets the failure that was not needed
     const auto reader = reopen(disk);
-    INFO("read " << nth << (rebuilt ? " failed unnoticed" : " failed"));
+    INFO("read " << nth << (rebuilt ? " was taken for damage" : " stopped it"));
     for (const auto& [id, content] : objects) REQUIRE(loads(*reader, id, content));
   }
 }

@@ -136,13 +136,20 @@ TEST_CASE("a repository is not made where one is already", "[repository]") {
 }
 
 TEST_CASE("a repository is not made where the remains of one are", "[repository]") {
-  for (const FileKind kind : {FileKind::key, FileKind::pack, FileKind::index, FileKind::snapshot}) {
+  for (const FileKind kind : {FileKind::pack, FileKind::index, FileKind::snapshot}) {
     FaultyDisk disk;
     disk.write({kind, hex(hash(as_bytes("x")))}, {1, 2, 3});
     const auto before = disk.files();
     CHECK(code_of(Repository::create(*disk.open(), std::nullopt)) == ErrorCode::invalid_argument);
     CHECK(disk.files() == before);
   }
+}
+
+TEST_CASE("an init that was killed after its key can be done again", "[repository]") {
+  FaultyDisk disk;
+  disk.write({FileKind::key, hex(hash(as_bytes("x")))}, {1, 2, 3});
+  require_ok(Repository::create(*disk.open(), std::nullopt));
+  CHECK(disk.names(FileKind::key).empty());
 }
 
 TEST_CASE("a repository whose config cannot be read just now is not overwritten", "[repository]") {

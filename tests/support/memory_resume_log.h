@@ -27,9 +27,9 @@ class MemoryResumeLog : public ResumeLog {
     return std::optional<Bytes>(at->second);
   }
 
-  Result<void> clear_records() override {
+  Result<void> clear_records(const std::string& prefix) override {
     MutexLock lock(mutex_);
-    entries_.clear();
+    std::erase_if(entries_, [&](const auto& entry) { return entry.first.starts_with(prefix); });
     return {};
   }
 

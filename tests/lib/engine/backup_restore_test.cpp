@@ -1,13 +1,4 @@
 // Backup and restore together, over a real Repository in memory.
-#include <catch2/catch.hpp>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <filesystem>
-#include <fstream>
-#include <map>
-
 #include "lib/engine/backup.h"
 #include "lib/engine/restore.h"
 #include "lib/object/tree.h"
@@ -17,6 +8,15 @@
 #include "tests/support/memory_resume_log.h"
 #include "tests/support/random_bytes.h"
 #include "tests/support/temp_dir.h"
+
+#include <catch2/catch.hpp>
+
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sys/stat.h>
+#include <unistd.h>
 
 using namespace kin;
 using namespace kin::testing;
@@ -29,12 +29,14 @@ namespace {
 
 void write_file(const std::string& path, ByteView bytes) {
   fs::create_directories(fs::path(path).parent_path());
-  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
 Bytes content_of(const std::string& path) { return value_of(read_file(path, 1 << 30)); }
 
-std::unique_ptr<Repository> open_new(const TempDir& dir, std::unique_ptr<Backend> backend = store::make_memory_backend()) {
+std::unique_ptr<Repository> open_new(const TempDir& dir,
+                                     std::unique_ptr<Backend> backend = store::make_memory_backend()) {
   require_ok(Repository::create(*backend, std::nullopt));
   store::OpenOptions options;
   options.cache_directory = dir / "cache";
@@ -67,7 +69,8 @@ BackupRequest request_for(const std::string& path) {
   return request;
 }
 
-Result<RestoreStats> restore_to(Repository& repository, const ObjectId& tree, const std::string& target, Recorder& recorder) {
+Result<RestoreStats> restore_to(Repository& repository, const ObjectId& tree, const std::string& target,
+                                Recorder& recorder) {
   RestoreRequest request;
   request.tree = tree;
   request.target = target;
@@ -80,7 +83,8 @@ TEST_CASE("files of every awkward size come back as they were", "[engine]") {
   TempDir dir;
   std::map<std::string, Bytes> files;
   std::uint64_t seed = 1;
-  for (const std::size_t size : {0UL, 1UL, 4095UL, 262'143UL, 262'144UL, 1'048'575UL, 1'048'576UL, 1'048'577UL, 4'194'304UL, 9'000'001UL})
+  for (const std::size_t size : {0UL, 1UL, 4095UL, 262'143UL, 262'144UL, 1'048'575UL, 1'048'576UL,
+                                 1'048'577UL, 4'194'304UL, 9'000'001UL})
     files[std::to_string(size)] = ++seed % 2 == 0 ? random_bytes(seed, size) : compressible_bytes(seed, size);
   for (const auto& [name, bytes] : files) write_file(dir / ("in/" + name), bytes);
   auto repository = open_new(dir);
@@ -101,7 +105,8 @@ TEST_CASE("a file whose extents fill list objects comes back", "[engine]") {
   fs::create_directories(dir / "in");
   const Fd fd(::open(path.c_str(), O_RDWR | O_CREAT, 0600));
   const Bytes page = random_bytes(5, 4096);
-  for (int i = 0; i < 60; ++i) require_ok(write_all_at(fd.get(), page, static_cast<std::uint64_t>(i) * 65536, path));
+  for (int i = 0; i < 60; ++i)
+    require_ok(write_all_at(fd.get(), page, static_cast<std::uint64_t>(i) * 65536, path));
   REQUIRE(::ftruncate(fd.get(), 60 * 65536) == 0);
   auto repository = open_new(dir);
   MemoryResumeLog log;
@@ -168,7 +173,8 @@ TEST_CASE("a list of extents without the content it lists does not count as stor
   const std::string path = dir / "in/sparse";
   fs::create_directories(dir / "in");
   const Fd fd(::open(path.c_str(), O_RDWR | O_CREAT, 0600));
-  for (std::uint64_t i = 0; i < 40; ++i) require_ok(write_all_at(fd.get(), random_bytes(i, 4096), i * 65536, path));
+  for (std::uint64_t i = 0; i < 40; ++i)
+    require_ok(write_all_at(fd.get(), random_bytes(i, 4096), i * 65536, path));
   auto backend = store::make_memory_backend();
   Backend& disk = *backend;
   auto first = open_new(dir, std::move(backend));
@@ -180,7 +186,8 @@ TEST_CASE("a list of extents without the content it lists does not count as stor
   REQUIRE(node->content.size() == 1);
   REQUIRE(node->content[0].kind == Extent::Kind::list);
 
-  // As a backup leaves it that was killed between its two packs: the list is stored and the file is in the log.
+  // As a backup leaves it that was killed between its two packs: the list is stored and the file is in the
+  // log.
   auto second_backend = store::make_memory_backend();
   require_ok(second_backend->put(store::config_name(), value_of(disk.get(store::config_name()))));
   TempDir cache;
@@ -196,7 +203,7 @@ TEST_CASE("a list of extents without the content it lists does not count as stor
   require_ok(second->flush());
   WireWriter record;
   encode_node(*node, record);
-  require_ok(log.record({{"/tree/sparse", record.take()}}));
+  require_ok(log.record({{resume_prefix(request_for(dir / "in").snapshot) + "/tree/sparse", record.take()}}));
 
   const BackupResult after = value_of(backup(*second, log, request_for(dir / "in"), recorder, {}));
   CHECK(value_of(restore_to(*second, after.tree, dir / "out", recorder)).failed == 0);
@@ -205,7 +212,8 @@ TEST_CASE("a list of extents without the content it lists does not count as stor
 
 TEST_CASE("an interrupted backup keeps what it stored, and the next one does not read it again", "[engine]") {
   TempDir dir;
-  for (int i = 0; i < 40; ++i) write_file(dir / ("in/" + std::to_string(i)), random_bytes(static_cast<std::uint64_t>(i), 500'000));
+  for (int i = 0; i < 40; ++i)
+    write_file(dir / ("in/" + std::to_string(i)), random_bytes(static_cast<std::uint64_t>(i), 500'000));
   auto repository = open_new(dir);
   MemoryResumeLog log;
   std::stop_source stop;
@@ -225,7 +233,9 @@ TEST_CASE("an interrupted backup keeps what it stored, and the next one does not
   const BackupResult result = value_of(backup(*repository, log, request_for(dir / "in"), second, {}));
   CHECK(second.bytes_read <= 21 * 500'000);
   CHECK(value_of(restore_to(*repository, result.tree, dir / "out", second)).failed == 0);
-  for (int i = 0; i < 40; ++i) CHECK(content_of(dir / ("out/tree/" + std::to_string(i))) == content_of(dir / ("in/" + std::to_string(i))));
+  for (int i = 0; i < 40; ++i)
+    CHECK(content_of(dir / ("out/tree/" + std::to_string(i))) ==
+          content_of(dir / ("in/" + std::to_string(i))));
 }
 
 TEST_CASE("a file that changes while it is read is named, and kept as it was read", "[engine]") {
@@ -261,7 +271,8 @@ TEST_CASE("a tree cannot make restore write outside its target", "[engine]") {
     KIN_TRY(repository->append(BlockEncoder(3).encode(std::move(block))));
     return id;
   };
-  const ObjectId payload = value_of(store(ObjectKind::data, Bytes(as_bytes("evil").begin(), as_bytes("evil").end())));
+  const ObjectId payload =
+      value_of(store(ObjectKind::data, Bytes(as_bytes("evil").begin(), as_bytes("evil").end())));
   // Built by hand: TreeWriter takes any name, and the reader must refuse it.
   for (const std::string name : {"..", "../escape", "/escape", "a/b", ".", ""}) {
     WireWriter leaf;
@@ -308,7 +319,9 @@ TEST_CASE("a link in the target is replaced, never followed", "[engine]") {
 TEST_CASE("one thread and eight write the same packs", "[engine]") {
   TempDir dir;
   for (int i = 0; i < 300; ++i)
-    write_file(dir / ("in/" + std::to_string(i % 7) + "/" + std::to_string(i)), i % 50 == 0 ? random_bytes(static_cast<std::uint64_t>(i), 3'000'000) : text_like(static_cast<std::uint64_t>(i), 3000));
+    write_file(dir / ("in/" + std::to_string(i % 7) + "/" + std::to_string(i)),
+               i % 50 == 0 ? random_bytes(static_cast<std::uint64_t>(i), 3'000'000)
+                           : text_like(static_cast<std::uint64_t>(i), 3000));
   auto blank = store::make_memory_backend();
   require_ok(Repository::create(*blank, std::nullopt));
   const Bytes config = value_of(blank->get(store::config_name()));
@@ -326,7 +339,8 @@ TEST_CASE("one thread and eight write the same packs", "[engine]") {
     request.jobs = jobs;
     value_of(backup(*repository, log, request, recorder, {}));
     std::vector<std::string>& packs = names.emplace_back();
-    for (const store::FileInfo& pack : value_of(repository->backend().list(store::FileKind::pack))) packs.push_back(pack.name);
+    for (const store::FileInfo& pack : value_of(repository->backend().list(store::FileKind::pack)))
+      packs.push_back(pack.name);
     std::sort(packs.begin(), packs.end());
   }
   CHECK(names[0].size() >= 2);

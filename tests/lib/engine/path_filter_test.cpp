@@ -1,10 +1,10 @@
 #include "lib/engine/path_filter.h"
 
-#include <catch2/catch.hpp>
-
 #include "lib/base/file.h"
 #include "tests/support/expect.h"
 #include "tests/support/temp_dir.h"
+
+#include <catch2/catch.hpp>
 
 using namespace kin;
 using namespace kin::testing;

@@ -11,7 +11,6 @@
 namespace kin {
 namespace {
 
-
 constexpr NodeType kAllTypes[] = {NodeType::file,        NodeType::directory, NodeType::symlink,
                                   NodeType::fifo,        NodeType::socket,    NodeType::character_device,
                                   NodeType::block_device};
