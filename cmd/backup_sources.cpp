@@ -69,6 +69,8 @@ Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>&
                                                  const std::string& as_path) {
   if (!as_path.empty() && paths.size() != 1)
     return Error(ErrorCode::invalid_argument, "--as-path goes with exactly one path");
+  if (!as_path.empty() && !normal_components(as_path).empty() && normal_components(as_path).front() == "..")
+    return Error(ErrorCode::invalid_argument, "--as-path leads out of the snapshot: " + printable(as_path));
   std::vector<BackupSource> out;
   for (const std::string& path : paths) {
     if (path.empty()) return Error(ErrorCode::invalid_argument, "a path is empty");

@@ -162,7 +162,7 @@ Result<void> Check::check_content(const Node& node, const std::string& where) {
 
 Result<void> Check::check_tree(const ObjectId& tree, const std::string& where, int depth) {
   KIN_TRY(stopped());
-  if (depth > kMostDirectoryDepth) {
+  if (depth > kMostTreeDepth) {
     problem(where + ": more directories deep than kin ever stores");
     return {};
   }

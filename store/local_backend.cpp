@@ -193,8 +193,13 @@ Result<Fd> LocalBackend::open_file(const FileName& name) {
   MutexLock lock(mutex_);
   const auto pending = pending_.find(name);
   const std::string path = pending == pending_.end() ? path_of(name) : pending->second.temporary_path;
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // A FIFO in its place would make us wait for ever.
+  Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   if (!fd) return errno_error("cannot open", path).context(name.text());
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return errno_error("cannot read", name.text());
+  if (!S_ISREG(info.st_mode) || static_cast<std::uint64_t>(info.st_size) > kMostFileBytes)
+    return Error(ErrorCode::corrupt, name.text() + " is not a file that kin wrote");
   return fd;
 }
 

@@ -71,6 +71,7 @@ class Restore {
   Result<std::shared_ptr<const Fd>> open_place(Place& place);
   bool keep_existing(const Fd& directory, const Node& node);
   void delete_extra(Place& place, const std::set<std::string>& names);
+  Result<void> remove_wanted(const Fd& parent, const std::string& name, const std::string& tree_path);
   Result<void> run_window();
   void write_block(const BlockRef& block, const std::vector<Piece>& pieces);
   void finish_file(RestoredFile& file);
@@ -238,7 +239,7 @@ Result<void> Restore::restore_node(Place& place, Node node, bool is_wanted, int 
 }
 
 Result<void> Restore::restore_directory(Place& place, const ObjectId& tree, int depth) {
-  if (depth > kMostDirectoryDepth) {
+  if (depth > kMostTreeDepth) {
     fail(place.path, Error(ErrorCode::corrupt, "more directories deep than kin ever stores"));
     return {};
   }
@@ -267,6 +268,21 @@ Result<void> Restore::restore_directory(Place& place, const ObjectId& tree, int 
   return {};
 }
 
+// A directory goes with all that is in it, but for what the filters protect.
+Result<void> Restore::remove_wanted(const Fd& parent, const std::string& name, const std::string& tree_path) {
+  if (request_.includes.empty() && request_.excludes.empty()) return remove_entry(parent, name, true);
+  const Fd inside(::openat(parent.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!inside) return remove_entry(parent, name, false);
+  KIN_TRY_ASSIGN(const std::vector<std::string> names, list_entries(inside));
+  bool empty = true;
+  for (const std::string& entry : names) {
+    const std::string path = tree_path + "/" + entry;
+    if (wanted(path)) KIN_TRY(remove_wanted(inside, entry, path));
+    empty &= ::faccessat(inside.get(), entry.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+  }
+  return empty ? remove_entry(parent, name, false) : Result<void>();
+}
+
 void Restore::delete_extra(Place& place, const std::set<std::string>& names) {
   if (!place.fd) return;
   const auto present = list_entries(*place.fd);
@@ -274,7 +290,8 @@ void Restore::delete_extra(Place& place, const std::set<std::string>& names) {
   for (const std::string& name : *present) {
     const std::string path = place.path.empty() ? name : place.path + "/" + name;
     if (names.contains(name) || is_temporary_name(name) || !wanted(place.tree_path + "/" + name)) continue;
-    const auto removed = request_.dry_run ? Result<void>() : remove_entry(*place.fd, name, true);
+    const auto removed =
+        request_.dry_run ? Result<void>() : remove_wanted(*place.fd, name, place.tree_path + "/" + name);
     if (!removed) {
       fail(path, removed.error());
       continue;

@@ -241,9 +241,10 @@ bool Walker::walk_entry(const OpenDirectory& directory, const std::string& disk_
                         const std::string& path, const std::string& tree_path, std::optional<Node> before,
                         std::optional<std::uint64_t> device, int depth) {
   if (options_.excludes.matches(path)) return true;
-  const auto info = stat_at(directory->get(), disk_name);
-  if (!info) {
-    skip_(path, info.error());
+  struct stat found {};
+  const struct stat* const info = &found;
+  if (::fstatat(directory->get(), disk_name.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) {
+    skip_(path, errno_error("cannot read", path));
     return true;
   }
   const bool other_system = options_.one_file_system && device && *device != info->st_dev;
@@ -265,14 +266,14 @@ bool Walker::walk_entry(const OpenDirectory& directory, const std::string& disk_
   } else {
     auto attributes = read_attributes(directory->get(), disk_name);
     if (!attributes) {
-      skip_(path, attributes.error());
+      skip_(path, Error(attributes.error()).context(printable(path)));
       return true;
     }
     entry.node.attributes = *std::move(attributes);
     if (entry.node.type == NodeType::symlink) {
       auto target = read_link(directory->get(), disk_name);
       if (!target) {
-        skip_(path, target.error());
+        skip_(path, Error(target.error()).context(printable(path)));
         return true;
       }
       entry.node.target = *std::move(target);

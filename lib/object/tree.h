@@ -13,8 +13,11 @@
 
 namespace kin {
 
-// Walks recurse, a frame or two per level; a hostile tree gets an error instead of a stack overflow.
-inline constexpr int kMostDirectoryDepth = 1200;
+// Walks recurse, and a hostile tree must get an error instead of a stack overflow. A backup goes this many
+// directories below a source, in a thread that may have a stack of 2 MiB only; readers, in the main thread,
+// take what is as deep as that below as long a path as there can be.
+inline constexpr int kMostDirectoryDepth = 600;
+inline constexpr int kMostTreeDepth = 3000;
 
 // Builds a tree from nodes in strictly increasing order of name (as bytes). Holds one unfinished node per
 // level. One thread at a time.

@@ -82,6 +82,14 @@ for target in packs index snapshots; do
   run 13 -r hurt check --read-data
   says "$(basename "$file" | cut -c1-8)"
 done
+# A FIFO in a file's place is no file, and nothing to wait for.
+damaged; file=$(pack); rm "$file"; mkfifo "$file"
+run 13 -r hurt restore latest -t fifo
+# Too deep for the stack is an error that names the place; the rest is saved.
+python3 -c "import os; [(os.mkdir('d'), os.chdir('d')) for _ in range(2000)]"
+run 3 -r plain backup d tree
+says "directories deep"
+rm -rf d
 # Foreign files are ignored; the index can be made again from the packs.
 damaged; echo junk >hurt/packs/junk; echo junk >hurt/index/junk; mkdir -p hurt/packs/zz; echo >hurt/snapshots/README
 run 0 -r hurt check --read-data

@@ -68,6 +68,9 @@ run 0 -r repo restore latest -t t --delete -n
 run 0 -r repo restore latest -t t --delete
 [ ! -e t/tree/extra ] && [ ! -e t/tree/sub/more ] || fail "--delete did nothing"
 same tree t/tree
+mkdir t/tree/new && echo precious >t/tree/new/kept.c && echo x >t/tree/new/gone
+run 0 -r repo restore latest -t t --delete --exclude '*.c'
+[ -e t/tree/new/kept.c ] && [ ! -e t/tree/new/gone ] || fail "--delete took what --exclude protects"
 run 0 -r repo restore latest -t inc --include '*.o'
 [ "$(cd inc && find . -type f)" = ./tree/sub/two.o ] || fail "--include took too much or too little"
 run 0 -r repo restore latest -t exc --exclude sub
