@@ -30,6 +30,7 @@ add_executable(kin_tests
   tests/support/faulty_backend.cpp
   tests/support/test_main.cpp
 )
+target_compile_options(kin_tests PRIVATE $<$<CONFIG:Release>:-O1>)  # they compile in half the time, and run as fast
 target_precompile_headers(kin_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
 # Catch2 itself, which is not ours to warn about.
 set_source_files_properties(tests/support/test_main.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS -w)
