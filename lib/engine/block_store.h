@@ -48,7 +48,7 @@ class BlockContent {
 // Thread-safe.
 class BlockReader : public ObjectReader {
  public:
-  // The block that holds the object; not_found if none does.
+  // The block that holds the object; corrupt if none does: whoever asks has its id from the repository.
   virtual Result<BlockRef> locate(const ObjectId& id) = 0;
   virtual Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) = 0;
 };

@@ -24,9 +24,10 @@ class RestoredFile {
   const std::string& path() const { return path_; }
 
   Result<void> write(ByteView bytes, std::uint64_t offset);
-  // All is written: size, metadata, name. With the first error, the file is abandoned.
+  // All is written: size, metadata, name. An error before it has its name abandons it; one in its metadata
+  // leaves it.
   Result<void> finish();
-  // Compares the file on disk with what `expected` says of a range.
+  // What the file on disk has now, for --verify.
   Result<Bytes> read_back(std::uint64_t offset, std::size_t size);
 
   // Bookkeeping of the window that plans it.

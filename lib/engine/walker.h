@@ -60,7 +60,7 @@ struct WalkEntry {
 
 class Walker {
  public:
-  // All three may be called for any entry. `emit` gives false to stop.
+  // `emit` gives false to stop.
   using Emit = std::function<bool(WalkEntry entry)>;
   using Skip = std::function<void(const std::string& path, const Error& error)>;
 
