@@ -5,8 +5,10 @@
 #include <fmt/core.h>
 
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <memory>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -95,6 +97,27 @@ Result<Bytes> read_file(const std::string& path, std::uint64_t limit_bytes) {
     if (out.size() > limit_bytes)
       return Error(ErrorCode::io, fmt::format("{} has more than {} bytes", printable(path), limit_bytes));
     if (n < step) return out;
+  }
+}
+
+Result<std::vector<std::string>> list_directory(int directory, std::string_view path) {
+  // Opened anew: a copy would share its position with the caller's descriptor.
+  const int own = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const stream = own < 0 ? nullptr : ::fdopendir(own);
+  if (stream == nullptr) {
+    const int error_number = errno;
+    if (own >= 0) ::close(own);
+    return errno_error("cannot list", path, error_number);
+  }
+  const std::unique_ptr<DIR, int (*)(DIR*)> closer(stream, ::closedir);
+  std::vector<std::string> names;
+  for (;;) {
+    errno = 0;
+    const dirent* const entry = ::readdir(stream);
+    if (entry == nullptr && errno != 0) return errno_error("cannot list", path);
+    if (entry == nullptr) return names;
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
   }
 }
 

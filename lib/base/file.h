@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace kin {
 
@@ -41,6 +42,9 @@ Result<void> write_all_at(int fd, ByteView bytes, std::uint64_t offset, std::str
 
 // A whole file; io if it has more than `limit_bytes`.
 Result<Bytes> read_file(const std::string& path, std::uint64_t limit_bytes);
+
+// The names in an open directory but "." and "..", in no order. `path` is for messages.
+Result<std::vector<std::string>> list_directory(int directory, std::string_view path);
 
 Result<void> make_directories(const std::string& path, unsigned mode);
 

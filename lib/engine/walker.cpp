@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <dirent.h>
 #include <fcntl.h>
 #include <map>
 #include <sys/stat.h>
@@ -27,27 +26,6 @@ WalkEntry leave() {
 
 std::string join(const std::string& directory, const std::string& name) {
   return directory.empty() || directory.ends_with('/') ? directory + name : directory + "/" + name;
-}
-
-Result<std::vector<std::string>> list_names(int directory, const std::string& path) {
-  const int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* const stream = copy < 0 ? nullptr : ::fdopendir(copy);
-  if (stream == nullptr) {
-    const int error_number = errno;
-    if (copy >= 0) ::close(copy);
-    return errno_error("cannot list", path, error_number);
-  }
-  const std::unique_ptr<DIR, int (*)(DIR*)> closer(stream, ::closedir);
-  std::vector<std::string> names;
-  for (;;) {
-    errno = 0;
-    const dirent* entry = ::readdir(stream);
-    if (entry == nullptr) break;
-    if (is_safe_name(entry->d_name)) names.emplace_back(entry->d_name);
-  }
-  if (errno != 0) return errno_error("cannot list", path);
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 bool starts_with(int directory, const std::string& name, std::string_view header) {
@@ -221,11 +199,12 @@ bool Walker::walk_directory(const OpenDirectory& directory, const std::string& p
                                                  kMostDirectoryDepth)));
     return true;
   }
-  auto names = list_names(directory->get(), path);
+  auto names = list_directory(directory->get(), path);
   if (!names) {
     skip_(path, names.error());
     return true;
   }
+  std::sort(names->begin(), names->end());
   if (has_exclusion_marker(directory)) return true;
   if (options_.exclude_caches && starts_with(directory->get(), "CACHEDIR.TAG", kCacheTag))
     *names = {"CACHEDIR.TAG"};

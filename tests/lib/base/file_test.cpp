@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <limits>
+#include <set>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -172,6 +173,20 @@ TEST_CASE("a file where a directory should be is an error", "[file]") {
   write_file(directory / "file", {});
   CHECK(code_of(make_directories(directory / "file", 0700)) == ErrorCode::io);
   CHECK(code_of(make_directories(directory / "file/below", 0700)) == ErrorCode::io);
+}
+
+TEST_CASE("a directory is listed whole and again, from one descriptor", "[file]") {
+  const TempDir directory;
+  for (const char* name : {"b", ".a", "...", "\xff"}) write_file(directory / name, {});
+  const Fd fd(::open(directory.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  for (int round = 0; round < 2; ++round) {
+    const std::vector<std::string> names = value_of(list_directory(fd.get(), directory.path()));
+    CHECK(std::set<std::string>(names.begin(), names.end()) ==
+          std::set<std::string>{"...", ".a", "b", "\xff"});
+    CHECK(names.size() == 4);
+  }
+  const Fd file(::open((directory / "b").c_str(), O_RDONLY | O_CLOEXEC));
+  CHECK_THAT(error_of(list_directory(file.get(), "here")).message(), Catch::Contains("cannot list here"));
 }
 
 }  // namespace kin
