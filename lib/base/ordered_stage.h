@@ -7,13 +7,17 @@
 // together stay below `limit_bytes`; hence no deadlock: the consumer waits for the oldest job alone, and the
 // oldest job waits for the consumer alone.
 //
+// What the standard library throws in a worker cancels the stage; result() then tells.
+//
 // Threads: one calls submit() and finish(), one calls next(); both may call cancel(). A worker is made per
 // thread by `make_worker`, so that it can own a codec context or a buffer.
 #pragma once
 
 #include "lib/base/mutex.h"
+#include "lib/base/result.h"
 
 #include <deque>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,14 +36,16 @@ class OrderedStage {
 
   OrderedStage(unsigned workers, std::size_t limit_bytes, const std::function<Worker()>& make_worker)
       : limit_bytes_(limit_bytes), share_bytes_(limit_bytes / (workers + 1)), most_rows_(4 * workers + 4) {
-    for (unsigned i = 0; i < workers; ++i)
-      threads_.emplace_back([this, worker = make_worker()] { work(worker); });
+    try {
+      for (unsigned i = 0; i < workers; ++i)
+        threads_.emplace_back([this, worker = make_worker()] { work(worker); });
+    } catch (...) {
+      end_threads();  // those that there are; the system refused another
+      throw;
+    }
   }
 
-  ~OrderedStage() {
-    cancel();
-    for (std::thread& thread : threads_) thread.join();
-  }
+  ~OrderedStage() { end_threads(); }
 
   // Waits while too many jobs are under way; false when cancelled.
   bool submit(Job job) {
@@ -63,11 +69,13 @@ class OrderedStage {
   // Every waiting call returns empty-handed, now and later.
   void cancel() {
     MutexLock lock(mutex_);
-    cancelled_ = true;
-    job_ready_.notify_all();
-    item_ready_.notify_all();
-    room_for_items_.notify_all();
-    room_for_jobs_.notify_all();
+    cancel_locked();
+  }
+
+  // What cancelled the stage from inside, if something did. To be asked when next() gives nothing.
+  Result<void> result() {
+    MutexLock lock(mutex_);
+    return result_;
   }
 
   // The next item in order; nothing after the last one, or when cancelled.
@@ -112,12 +120,36 @@ class OrderedStage {
         row = std::move(untaken_.front());
         untaken_.pop_front();
       }
-      worker(std::move(row->job),
-             [&](Item item, std::size_t bytes) { return emit(*row, std::move(item), bytes); });
+      Result<void> worked;
+      try {
+        worker(std::move(row->job),
+               [&](Item item, std::size_t bytes) { return emit(*row, std::move(item), bytes); });
+      } catch (const std::exception& error) {
+        // Only the standard library throws, mostly when memory runs out; past the thread's end that would be
+        // the end of us.
+        worked = Error(ErrorCode::io, error.what());
+      }
       MutexLock lock(mutex_);
+      if (!worked) {
+        if (result_) result_ = std::move(worked);
+        return cancel_locked();
+      }
       row->done = true;
       item_ready_.notify_one();
     }
+  }
+
+  void cancel_locked() KIN_REQUIRES(mutex_) {
+    cancelled_ = true;
+    job_ready_.notify_all();
+    item_ready_.notify_all();
+    room_for_items_.notify_all();
+    room_for_jobs_.notify_all();
+  }
+
+  void end_threads() {
+    cancel();
+    for (std::thread& thread : threads_) thread.join();
   }
 
   bool emit(Row& row, Item item, std::size_t bytes) {
@@ -147,6 +179,7 @@ class OrderedStage {
   std::size_t waiting_bytes_ KIN_GUARDED_BY(mutex_) = 0;
   bool finished_ KIN_GUARDED_BY(mutex_) = false;
   bool cancelled_ KIN_GUARDED_BY(mutex_) = false;
+  Result<void> result_ KIN_GUARDED_BY(mutex_);
 
   std::vector<std::thread> threads_;  // last: they use all of the above
 };

@@ -19,10 +19,17 @@ Result<void> run(const WorkerPool::Task& task) {
 }  // namespace
 
 WorkerPool::WorkerPool(unsigned workers, std::size_t limit_bytes) : limit_bytes_(limit_bytes) {
-  for (unsigned i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+  try {
+    for (unsigned i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
+  } catch (...) {
+    end_threads();  // those that there are; the system refused another
+    throw;
+  }
 }
 
-WorkerPool::~WorkerPool() {
+WorkerPool::~WorkerPool() { end_threads(); }
+
+void WorkerPool::end_threads() {
   {
     MutexLock lock(mutex_);
     closed_ = true;

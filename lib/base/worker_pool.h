@@ -31,6 +31,7 @@ class WorkerPool {
 
  private:
   void work();
+  void end_threads();
 
   struct Entry {
     Task task;

@@ -242,7 +242,7 @@ Result<void> Backup::append() {
     }
     stored_bytes_ += *stored;
   }
-  return {};
+  return encoding_.result();
 }
 
 void Backup::enter(Node node) {
@@ -330,7 +330,7 @@ Result<void> Backup::choose() {
     if (stop_.stop_requested()) break;
     KIN_TRY(take(*std::move(item)));
   }
-  return {};
+  return reading_.result();
 }
 
 Result<BackupResult> Backup::run() {

@@ -1,5 +1,6 @@
 #include "lib/base/ordered_stage.h"
 
+#include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
 
 #include <catch2/catch.hpp>
@@ -8,6 +9,7 @@
 #include <atomic>
 #include <chrono>
 #include <string>
+#include <system_error>
 
 namespace kin {
 namespace {
@@ -230,6 +232,42 @@ TEST_CASE("items and jobs may be types that only move", "[ordered_stage]") {
   CHECK(**stage.next() == "a!");
   CHECK(**stage.next() == "b!");
   CHECK_FALSE(stage.next().has_value());
+}
+
+TEST_CASE("what the standard library throws in a worker ends the stage, and result() tells",
+          "[ordered_stage]") {
+  OrderedStage<int, int> stage(2, 100, [] {
+    return [](int job, const OrderedStage<int, int>::Emit& emit) {
+      if (job == 1) throw std::bad_alloc();
+      emit(job, 1);
+    };
+  });
+  std::thread producer([&] {
+    for (int job = 0; stage.submit(job); ++job) {
+    }
+  });
+  while (stage.next()) {
+  }
+  producer.join();
+  CHECK(testing::code_of(stage.result()) == ErrorCode::io);
+  stage.cancel();
+  CHECK(testing::code_of(stage.result()) == ErrorCode::io);
+}
+
+TEST_CASE("a stage that is merely cancelled has no error to tell", "[ordered_stage]") {
+  Stage stage(2, 100, [] { return make_worker(); });
+  stage.cancel();
+  CHECK_FALSE(stage.next().has_value());
+  CHECK(stage.result());
+}
+
+TEST_CASE("a stage whose last thread cannot be made ends those before it", "[ordered_stage]") {
+  int made = 0;
+  const auto make = [&]() -> Stage::Worker {
+    if (++made == 3) throw std::system_error(EAGAIN, std::generic_category());  // as std::thread would
+    return make_worker();
+  };
+  CHECK_THROWS_AS(Stage(4, 100, make), std::system_error);
 }
 
 }  // namespace kin
