@@ -59,6 +59,8 @@ Extent decode_extent(WireReader& in) {
   if (kind < 1 || kind > 3) in.fail();
   extent.kind = static_cast<Extent::Kind>(kind);
   extent.size = in.varint();
+  // Lists of lists of nothing would take for ever to walk; sizes that add up are what bounds a walk.
+  if (extent.size == 0) in.fail();
   if (extent.kind != Extent::Kind::hole) extent.id.bytes = in.array<32>();
   return extent;
 }
@@ -130,6 +132,7 @@ Node decode_node(WireReader& in) {
     node.attributes.resize(in.count(2));
     for (ExtendedAttribute& attribute : node.attributes) {
       attribute.name = in.text();
+      if (attribute.name.find('\0') != std::string::npos) in.fail();  // the system would see another name
       const ByteView value = in.blob();
       attribute.value.assign(value.begin(), value.end());
     }
@@ -153,6 +156,7 @@ Node decode_node(WireReader& in) {
       break;
     case NodeType::symlink:
       node.target = in.text();
+      if (node.target.find('\0') != std::string::npos) in.fail();  // nor can a link lead there
       break;
     case NodeType::character_device:
     case NodeType::block_device:

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <tuple>
 
 namespace kin {
 namespace {
@@ -32,6 +33,9 @@ struct TreeNode {
   int level = 0;
   std::vector<Node> entries;                               // level 0
   std::vector<std::pair<std::string, ObjectId>> children;  // above: first name and id
+
+  const std::string& name(std::size_t i) const { return level == 0 ? entries[i].name : children[i].first; }
+  bool empty() const { return entries.empty() && children.empty(); }
 };
 
 Result<TreeNode> decode_tree_node(ByteView bytes, const ObjectId& id) {
@@ -46,17 +50,23 @@ Result<TreeNode> decode_tree_node(ByteView bytes, const ObjectId& id) {
   for (std::size_t i = 0; i < count && !in.failed(); ++i) {
     if (node.level == 0) {
       node.entries.push_back(decode_node(in));
-      continue;
+    } else {
+      std::string name = in.text();
+      node.children.emplace_back(std::move(name), ObjectId{in.array<32>()});
     }
-    std::string name = in.text();
-    node.children.emplace_back(std::move(name), ObjectId{in.array<32>()});
+    // Whoever searches in it relies on the order.
+    if (!in.failed() && i > 0 && node.name(i) <= node.name(i - 1))
+      return Error(ErrorCode::corrupt,
+                   fmt::format("tree {}: entry {} is out of order", id.short_hex(), printable(node.name(i))));
   }
   if (node.level > 0 && count == 0) in.fail();
   KIN_TRY(in.finish("tree " + id.short_hex()));
   return node;
 }
 
-Result<TreeNode> load_tree_node(ObjectReader& reader, const ObjectId& id, int expected_level) {
+// `expected_level` and `first_name` are what its parent says of it; -1 for a root, which has none.
+Result<TreeNode> load_tree_node(ObjectReader& reader, const ObjectId& id, int expected_level,
+                                std::string_view first_name) {
   auto bytes = reader.load(id);
   if (!bytes) return std::move(bytes).error().context("tree " + id.short_hex());
   KIN_TRY_ASSIGN(TreeNode node, decode_tree_node(**bytes, id));
@@ -64,8 +74,9 @@ Result<TreeNode> load_tree_node(ObjectReader& reader, const ObjectId& id, int ex
     return Error(ErrorCode::corrupt,
                  fmt::format("tree {} is at level {}, not {}", id.short_hex(), node.level, expected_level));
   // Only a directory with nothing in it has an empty leaf, and that is its root.
-  if (expected_level == 0 && node.entries.empty())
-    return Error(ErrorCode::corrupt, fmt::format("tree {} is empty", id.short_hex()));
+  if (expected_level >= 0 && (node.empty() || node.name(0) != first_name))
+    return Error(ErrorCode::corrupt, fmt::format("tree {} does not begin with {}, as the tree above it says",
+                                                 id.short_hex(), printable(first_name)));
   return node;
 }
 
@@ -129,9 +140,9 @@ Result<void> TreeCursor::descend() {
   const Child child = pending_.back();
   pending_.pop_back();
   if (visit_ && !visit_(child.id)) return {};
-  KIN_TRY_ASSIGN(TreeNode node, load_tree_node(reader_, child.id, child.level));
+  KIN_TRY_ASSIGN(TreeNode node, load_tree_node(reader_, child.id, child.level, child.first_name));
   for (std::size_t i = node.children.size(); i-- > 0;)
-    pending_.push_back({node.children[i].second, node.level - 1});
+    pending_.push_back({node.children[i].second, node.level - 1, std::move(node.children[i].first)});
   leaf_ = std::move(node.entries);
   std::reverse(leaf_.begin(), leaf_.end());
   return {};
@@ -150,8 +161,9 @@ Result<std::optional<Node>> TreeCursor::next() {
 
 Result<std::optional<Node>> find_in_tree(ObjectReader& reader, const ObjectId& root, std::string_view name) {
   ObjectId id = root;
+  std::string first_name;
   for (int level = -1;;) {
-    KIN_TRY_ASSIGN(TreeNode node, load_tree_node(reader, id, level));
+    KIN_TRY_ASSIGN(TreeNode node, load_tree_node(reader, id, level, first_name));
     if (node.level == 0) {
       const auto at =
           std::lower_bound(node.entries.begin(), node.entries.end(), name,
@@ -163,7 +175,7 @@ Result<std::optional<Node>> find_in_tree(ObjectReader& reader, const ObjectId& r
         std::upper_bound(node.children.begin(), node.children.end(), name,
                          [](std::string_view wanted, const auto& child) { return wanted < child.first; });
     if (after == node.children.begin()) return std::optional<Node>();
-    id = std::prev(after)->second;
+    std::tie(first_name, id) = std::move(*std::prev(after));
     level = node.level - 1;
   }
 }

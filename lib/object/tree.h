@@ -47,7 +47,9 @@ class TreeWriter {
 // time.
 class TreeCursor {
  public:
-  TreeCursor(ObjectReader& reader, const ObjectId& root) : reader_(reader) { pending_.push_back({root, -1}); }
+  TreeCursor(ObjectReader& reader, const ObjectId& root) : reader_(reader) {
+    pending_.push_back({root, -1, {}});
+  }
 
   // Sees the id of each tree object before it is loaded; false skips what lies below.
   void on_object(VisitList visit) { visit_ = std::move(visit); }
@@ -59,6 +61,7 @@ class TreeCursor {
   struct Child {
     ObjectId id;
     int level;  // what it must be; -1 for the root, which may be any
+    std::string first_name;
   };
   Result<void> descend();
 

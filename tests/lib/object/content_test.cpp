@@ -209,4 +209,26 @@ TEST_CASE("lists nested deeper than any file needs are refused", "[content]") {
   CHECK(code_of(visit_all(objects, {extent})) == ErrorCode::corrupt);
 }
 
+TEST_CASE("lists of nothing are refused, however often they are named", "[content]") {
+  // Eight levels of a thousand references each take 300 KB, and 10^24 steps to walk: sizes that add up to 0
+  // cannot end it.
+  MemoryObjects objects;
+  Extent extent{Extent::Kind::hole, 0, {}};
+  for (int depth = 1; depth <= 8; ++depth) extent = list_of(objects, std::vector<Extent>(1000, extent));
+  CHECK(code_of(visit_all(objects, {extent})) == ErrorCode::corrupt);
+  // Beside something, too.
+  extent = list_of(objects, {{Extent::Kind::hole, 7, {}}, {Extent::Kind::list, 0, extent.id}});
+  CHECK(code_of(visit_all(objects, {extent})) == ErrorCode::corrupt);
+}
+
+TEST_CASE("no more extents are visited than the size has bytes", "[content]") {
+  // The same list again and again, as a file that repeats itself has it.
+  MemoryObjects objects;
+  Extent extent{Extent::Kind::hole, 1, {}};
+  for (int depth = 1; depth <= 3; ++depth) extent = list_of(objects, std::vector<Extent>(10, extent));
+  CHECK(value_of(visit_all(objects, {extent})).extents.size() == 1000);
+  extent.size = 999;
+  CHECK(code_of(visit_all(objects, {extent})) == ErrorCode::corrupt);
+}
+
 }  // namespace kin

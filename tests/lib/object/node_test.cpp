@@ -206,6 +206,19 @@ TEST_CASE("a name that could leave its directory is refused", "[node]") {
   }
 }
 
+TEST_CASE("a link's target and an attribute's name that the system would cut at a NUL are refused",
+          "[node]") {
+  Node link;
+  link.name = "link";
+  link.type = NodeType::symlink;
+  link.target = std::string("a\0b", 3);
+  CHECK_FALSE(decoded(encoded(link)));
+  link.target = "a";
+  CHECK(decoded(encoded(link)));
+  link.attributes = {{std::string("user.a\0b", 8), {}}};
+  CHECK_FALSE(decoded(encoded(link)));
+}
+
 TEST_CASE("types, flags and extent kinds that there are not are refused", "[node]") {
   for (int type = 0; type < 256; ++type) {
     RawNode raw;
@@ -243,6 +256,8 @@ TEST_CASE("extents must add up to the file's size", "[node]") {
   CHECK(accepted(7, {data(3), hole(4)}));
   CHECK(accepted(kMost, {hole(kMost)}));
   CHECK_FALSE(accepted(1, {}));
+  CHECK_FALSE(accepted(0, {data(0)}));  // an empty file has no extents
+  CHECK_FALSE(accepted(3, {data(3), hole(0)}));
   CHECK_FALSE(accepted(7, {data(3), hole(3)}));
   CHECK_FALSE(accepted(7, {data(3), hole(5)}));
   CHECK_FALSE(accepted(6, {data(kMost), data(7)}));  // 2^64 + 6

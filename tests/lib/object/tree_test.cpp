@@ -310,6 +310,21 @@ TEST_CASE("entries out of order or twice are corrupt, in one leaf and across two
   CHECK(code_of(read_tree(objects, backwards)) == ErrorCode::corrupt);
 }
 
+TEST_CASE("a search finds disorder corrupt as well, instead of finding nothing", "[tree][hostile]") {
+  MemoryObjects objects;
+  const auto search = [&](const Bytes& root) {
+    return code_of(find_in_tree(objects, objects.store(root), "a"));
+  };
+  CHECK(search(leaf_bytes({file("b"), file("a")})) == ErrorCode::corrupt);
+  CHECK(search(leaf_bytes({file("a"), file("a")})) == ErrorCode::corrupt);
+  const ObjectId a = objects.store(leaf_bytes({file("a")})), b = objects.store(leaf_bytes({file("b")}));
+  CHECK(search(inner_bytes(1, {{"b", b}, {"a", a}})) == ErrorCode::corrupt);
+  CHECK(search(inner_bytes(1, {{"a", a}, {"a", a}})) == ErrorCode::corrupt);
+  // A child that begins with another name than its parent says: the search would go astray.
+  CHECK(search(inner_bytes(1, {{"a", b}})) == ErrorCode::corrupt);
+  CHECK(code_of(read_tree(objects, objects.store(inner_bytes(1, {{"a", b}})))) == ErrorCode::corrupt);
+}
+
 TEST_CASE("a tree object at another level than its parent says is corrupt", "[tree][hostile]") {
   MemoryObjects objects;
   const ObjectId leaf = objects.store(leaf_bytes({file("a")}));
