@@ -190,7 +190,8 @@ Result<ExitCode> run(Context& context, const Options& options) {
   if (options.from_command) {
     KIN_TRY_ASSIGN(ChildProcess started, ChildProcess::start(options.paths));
     child.emplace(std::move(started));
-    request.stream = BackupStream{child->fd(), options.stdin_name, [&] { return child->wait(); }};
+    request.stream =
+        BackupStream{child->fd(), options.stdin_name, [&] { return child->wait(context.stop()); }};
   } else if (options.from_stdin) {
     request.stream = BackupStream{STDIN_FILENO, options.stdin_name, nullptr};
   }

@@ -5,8 +5,10 @@
 #include <fmt/core.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <utility>
@@ -23,6 +25,7 @@ ChildProcess::ChildProcess(ChildProcess&& other) noexcept
 
 ChildProcess::~ChildProcess() {
   if (pid_ < 0) return;
+  output_ = Fd();  // or it might wait for a reader while we wait for it
   ::kill(pid_, SIGTERM);
   ::waitpid(pid_, nullptr, 0);
 }
@@ -35,17 +38,31 @@ Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& command
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, input.get(), STDOUT_FILENO);
+  // We ignore SIGPIPE, and what is ignored stays so in a child: `yes | head` in a script would not end.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t defaults;
+  sigemptyset(&defaults);
+  sigaddset(&defaults, SIGPIPE);
+  posix_spawnattr_setsigdefault(&attributes, &defaults);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   pid_t pid = -1;
-  const int failed = ::posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
+  const int failed = ::posix_spawnp(&pid, arguments[0], &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return errno_error("cannot run", command.front(), failed);
   return ChildProcess(command.front(), pid, std::move(output));
 }
 
-Result<void> ChildProcess::wait() {
+Result<void> ChildProcess::wait(const std::stop_token& stop) {
+  output_ = Fd();
+  // It may have closed its output and go on for hours. Where the kernel has no pidfd we wait all the same.
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  for (pollfd ended{process.get(), POLLIN, 0}; process && ::poll(&ended, 1, 100) <= 0;)
+    if (stop.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
   int status = 0;
   while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }

@@ -4,6 +4,7 @@
 #include "lib/base/file.h"
 #include "lib/base/result.h"
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -14,11 +15,11 @@ class ChildProcess {
   // Its stdout is read from fd(); stdin and stderr are ours.
   static Result<ChildProcess> start(const std::vector<std::string>& command);
   ChildProcess(ChildProcess&& other) noexcept;
-  ~ChildProcess();  // ends it, if wait() was not called
+  ~ChildProcess();  // ends it, if wait() has not seen its end
 
   int fd() const { return output_.get(); }
-  // An error if it failed.
-  Result<void> wait();
+  // For its end; reads nothing more. An error if it failed; cancelled if asked to stop meanwhile.
+  Result<void> wait(const std::stop_token& stop);
 
  private:
   ChildProcess(std::string name, int pid, Fd output);

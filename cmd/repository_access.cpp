@@ -1,13 +1,12 @@
 // Where the repository is and how its password is had.
+#include "cmd/child_process.h"
 #include "cmd/context.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -27,15 +26,13 @@ std::string environment(const char* name) {
 }
 
 Result<std::string> output_of(const std::string& command) {
-  FILE* const pipe = ::popen(command.c_str(), "re");
-  if (pipe == nullptr) return errno_error("cannot run", command);
-  std::string output(kMostPasswordBytes, '\0');
-  output.resize(std::fread(output.data(), 1, output.size(), pipe));
-  const int status = ::pclose(pipe);
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+  KIN_TRY_ASSIGN(ChildProcess shell, ChildProcess::start({"/bin/sh", "-c", command}));
+  Bytes output(kMostPasswordBytes);
+  KIN_TRY_ASSIGN(const std::size_t size, read_up_to(shell.fd(), output, command));
+  if (!shell.wait({}))
     return Error(ErrorCode::wrong_password,
                  fmt::format("the password command failed: {}", printable(command)));
-  return first_line(output);
+  return first_line(as_text(output).substr(0, size));
 }
 
 // From the terminal, whatever stdin and stdout are; the terminal shows nothing of it.

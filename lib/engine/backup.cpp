@@ -152,7 +152,7 @@ ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, const Reading::
     return going;
   };
   if (request_.stream) {
-    auto size = reader.read_stream(request_.stream->fd, path, hand_on);
+    auto size = reader.read_stream(request_.stream->fd, path, hand_on, stop_);
     if (size) entry.node.size = *size;
     auto finished = size && request_.stream->finish ? request_.stream->finish() : Result<void>();
     if (!size) item.fatal = std::move(size).error();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fcntl.h>
 #include <limits>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,6 +21,25 @@ Result<Fd> open_for_reading(const WalkEntry& entry) {
   if (!fd && errno == EPERM) fd = Fd(::openat(entry.directory->get(), entry.disk_name.c_str(), kFlags));
   if (!fd) return errno_error("cannot open", entry.path);
   return fd;
+}
+
+// As read_up_to. The other end of a pipe may be silent for hours, and a signal that asks to stop mostly
+// reaches another thread than the one that waits here.
+Result<std::size_t> read_pipe(int fd, std::span<std::uint8_t> into, const std::string& name,
+                              const std::stop_token& stop) {
+  constexpr int kLookForStopMilliseconds = 100;
+  std::size_t done = 0;
+  while (done < into.size()) {
+    if (stop.stop_requested()) return stopped();
+    pollfd waiting{fd, POLLIN, 0};
+    if (::poll(&waiting, 1, kLookForStopMilliseconds) == 0) continue;
+    const ssize_t n = ::read(fd, into.data() + done, into.size() - done);
+    if (n == 0) break;
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n < 0) return errno_error("cannot read", name);
+    done += static_cast<std::size_t>(n);
+  }
+  return done;
 }
 
 // Where the next run of data begins and ends, at or after `offset`; the end of the file if there is none.
@@ -38,8 +58,7 @@ Result<std::pair<std::uint64_t, std::uint64_t>> next_data(int fd, std::uint64_t 
 
 FileReader::FileReader(const BlockStore& store) : store_(store) {}
 
-Result<std::uint64_t> FileReader::read_run(int fd, std::uint64_t limit, const std::string& path,
-                                           const Emit& emit) {
+Result<std::uint64_t> FileReader::read_run(const Read& read, std::uint64_t limit, const Emit& emit) {
   std::uint64_t total = 0;
   std::size_t have = 0;  // bytes in the buffer
   bool first = true, ended = false;
@@ -49,7 +68,7 @@ Result<std::uint64_t> FileReader::read_run(int fd, std::uint64_t limit, const st
         static_cast<std::size_t>(std::min<std::uint64_t>(Segmenter::kMostBytes - have, left));
     if (!ended && want > 0) {
       if (buffer_.size() < have + want) buffer_.resize(have + want);
-      KIN_TRY_ASSIGN(const std::size_t got, read_up_to(fd, std::span(buffer_).subspan(have, want), path));
+      KIN_TRY_ASSIGN(const std::size_t got, read(std::span(buffer_).subspan(have, want)));
       have += got;
       ended = got < want;
     }
@@ -73,8 +92,10 @@ Result<std::uint64_t> FileReader::read_run(int fd, std::uint64_t limit, const st
   }
 }
 
-Result<std::uint64_t> FileReader::read_stream(int fd, const std::string& name, const Emit& emit) {
-  return read_run(fd, std::numeric_limits<std::uint64_t>::max(), name, emit);
+Result<std::uint64_t> FileReader::read_stream(int fd, const std::string& name, const Emit& emit,
+                                              const std::stop_token& stop) {
+  const Read read = [&](std::span<std::uint8_t> into) { return read_pipe(fd, into, name, stop); };
+  return read_run(read, std::numeric_limits<std::uint64_t>::max(), emit);
 }
 
 Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit) {
@@ -86,13 +107,14 @@ Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit) {
   node.attributes = std::move(entry.node.attributes);
   entry.node = std::move(node);
 
+  const Read read = [&](std::span<std::uint8_t> into) { return read_up_to(fd.get(), into, entry.path); };
   const auto size = static_cast<std::uint64_t>(before.st_size);
   const bool sparse = static_cast<std::uint64_t>(before.st_blocks) * 512 < size;
   std::uint64_t done = 0;
   if (!sparse) {
     // Files of /proc say that they are empty, and are not.
     const std::uint64_t limit = size == 0 ? std::numeric_limits<std::uint64_t>::max() : size;
-    KIN_TRY_ASSIGN(done, read_run(fd.get(), limit, entry.path, emit));
+    KIN_TRY_ASSIGN(done, read_run(read, limit, emit));
   }
   while (sparse && done < size) {
     KIN_TRY_ASSIGN(const auto run, next_data(fd.get(), done, size, entry.path));
@@ -107,8 +129,7 @@ Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit) {
     if (end <= begin) break;
     if (::lseek(fd.get(), static_cast<off_t>(begin), SEEK_SET) < 0)
       return errno_error("cannot read", entry.path);
-    KIN_TRY_ASSIGN(const std::uint64_t got,
-                   read_run(fd.get(), std::min(end, size) - begin, entry.path, emit));
+    KIN_TRY_ASSIGN(const std::uint64_t got, read_run(read, std::min(end, size) - begin, emit));
     done += got;
     if (got < std::min(end, size) - begin) break;
   }

@@ -7,6 +7,8 @@
 #include "lib/engine/walker.h"
 
 #include <functional>
+#include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -35,12 +37,15 @@ class FileReader {
   // `emit` gave false.
   Result<bool> read_file(WalkEntry& entry, const Emit& emit);
 
-  // To the end of a pipe.
-  Result<std::uint64_t> read_stream(int fd, const std::string& name, const Emit& emit);
+  // To the end of a pipe. cancelled if `emit` gave false, and soon after `stop`, however idle the pipe is.
+  Result<std::uint64_t> read_stream(int fd, const std::string& name, const Emit& emit,
+                                    const std::stop_token& stop);
 
  private:
-  // From the descriptor's position up to `limit` bytes or the end.
-  Result<std::uint64_t> read_run(int fd, std::uint64_t limit, const std::string& path, const Emit& emit);
+  using Read = std::function<Result<std::size_t>(std::span<std::uint8_t> into)>;  // less than asked: the end
+
+  // Up to `limit` bytes or the end.
+  Result<std::uint64_t> read_run(const Read& read, std::uint64_t limit, const Emit& emit);
 
   const BlockStore& store_;
   OwnerNames names_;
