@@ -4,6 +4,7 @@
 #include "lib/base/worker_count.h"
 
 #include <iostream>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -65,6 +66,14 @@ void Context::progress(const std::string& line) {
   }
   error_ << line.substr(0, end) << std::flush;
   progress_shown_ = true;
+}
+
+Result<void> Context::still_heard() const {
+  if (out_.good()) return {};
+  pollfd out{STDOUT_FILENO, 0, 0};
+  if (::poll(&out, 1, 0) > 0 && (out.revents & (POLLERR | POLLHUP)) != 0)
+    return Error(ErrorCode::cancelled, "nobody reads stdout");
+  return Error(ErrorCode::io, "cannot write to stdout");
 }
 
 void set_path(Json& fields, const char* key, std::string_view path) {

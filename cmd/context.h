@@ -33,6 +33,7 @@ enum class ExitCode {
   not_found = 14,    // no such snapshot or path
   unsupported = 15,  // made by a newer kin
   interrupted = 130,
+  nobody_reads = 141,  // as a shell tells of a program that SIGPIPE ended
 };
 
 struct GlobalOptions {
@@ -64,6 +65,10 @@ class Context {
   void warn(std::string_view line);                  // to stderr, as text or JSON
   void progress(const std::string& line);            // replaces the progress line; empty: removes it
   std::ostream& raw_out() { return out_; }           // for content
+
+  // An error once stdout takes no more: a long list need not go on. cancelled if what read it has gone, as
+  // head does: that is no failure, and nothing to talk about.
+  Result<void> still_heard() const;
 
  private:
   void clear_progress() KIN_REQUIRES(mutex_);

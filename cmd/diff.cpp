@@ -52,6 +52,7 @@ class Diff {
       const std::optional<Node> old_node = has_a ? std::exchange(level.a.node, std::nullopt) : std::nullopt;
       const std::optional<Node> new_node = has_b ? std::exchange(level.b.node, std::nullopt) : std::nullopt;
       KIN_TRY_ASSIGN(const bool deeper, compare_nodes(old_node, new_node, path));
+      KIN_TRY(context_.still_heard());
       if (deeper) levels.push_back({{reader_, old_node->subtree}, {reader_, new_node->subtree}, path.size()});
     }
     return {};
@@ -153,6 +154,7 @@ class Diff {
     visitor.enter = [&](const Node& below, const std::string& below_path) -> Result<bool> {
       report(sign, below, below_path);
       count(counts, below);
+      KIN_TRY(context_.still_heard());
       return true;
     };
     return walk_tree(reader_, node.subtree, path, visitor, context_.stop());

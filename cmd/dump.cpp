@@ -42,10 +42,13 @@ class Output {
     if (!target_.empty()) return write_all(fd_.get(), bytes, target_);
     context_.raw_out().write(reinterpret_cast<const char*>(bytes.data()),
                              static_cast<std::streamsize>(bytes.size()));
-    return flushed(context_.raw_out());
+    return context_.still_heard();
   }
   Result<void> commit() {
-    if (target_.empty()) return flushed(context_.raw_out() << std::flush);
+    if (target_.empty()) {
+      context_.raw_out().flush();
+      return context_.still_heard();
+    }
     KIN_TRY(fd_.close(target_));
     target_.clear();
     return {};
@@ -53,10 +56,6 @@ class Output {
 
  private:
   explicit Output(Context& context) : context_(context) {}
-  static Result<void> flushed(const std::ostream& out) {
-    if (!out) return Error(ErrorCode::io, "cannot write to stdout");
-    return {};
-  }
 
   Context& context_;
   Fd fd_;

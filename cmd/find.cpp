@@ -99,6 +99,7 @@ class Search {
           fields["snapshot"] = snapshot.id.hex();
           context_.json("match", std::move(fields));
         }
+        KIN_TRY(context_.still_heard());
       }
       const bool deeper = node.type == NodeType::directory && !barren_.contains(node.subtree);
       if (deeper) matches_at_entry.push_back(matches_);
@@ -146,6 +147,7 @@ Result<ExitCode> run(Context& context, const Options& options) {
   Search search(context, options, std::move(query));
   for (const store::StoredSnapshot& snapshot : snapshots) {
     auto searched = search.run(*repository, snapshot);
+    KIN_TRY(context.still_heard());
     if (searched) continue;
     if (searched.error().code() == ErrorCode::cancelled) return std::move(searched).error();
     on_damage(std::move(searched).error().context("snapshot " + snapshot.id.short_hex()));

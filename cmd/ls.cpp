@@ -37,6 +37,7 @@ Result<ExitCode> run(Context& context, const Options& options) {
   TreeVisitor visitor;
   visitor.enter = [&](const Node& node, const std::string& path) -> Result<bool> {
     show(context, options, node, path);
+    KIN_TRY(context.still_heard());
     return options.recursive || options.paths.empty();
   };
   for (const TreePlace& place : places) {

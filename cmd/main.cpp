@@ -91,7 +91,7 @@ void on_signal(int) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGPIPE, SIG_IGN);  // `kin -v backup | head` still makes a backup
   struct sigaction action {};
   action.sa_handler = on_signal;
   for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) {
@@ -151,8 +151,14 @@ int main(int count, char** arguments) {
   auto result = chosen(context);
   context.progress("");
   std::cout.flush();
+  const auto heard = context.still_heard();
+  const bool nobody_reads = !heard && heard.error().code() == ErrorCode::cancelled;
+  if (!result && result.error().code() == ErrorCode::cancelled && nobody_reads &&
+      !stop_source.stop_requested())
+    return static_cast<int>(ExitCode::nobody_reads);
   if (!result) return report_failure(context, result.error());
-  if (!std::cout) return report_failure(context, Error(ErrorCode::io, "cannot write to stdout"));
+  // Who did all the work, a backup or a short list, tells how that went.
+  if (!heard && !nobody_reads) return report_failure(context, heard.error());
   return static_cast<int>(*result);
 }
 

@@ -39,4 +39,30 @@ KIN_PASSWORD_COMMAND='yes secret | head -n 1' run 0 -r sealed snapshots
 [ ! -s err ] || fail "the password command inherited that SIGPIPE is ignored"
 KIN_PASSWORD_COMMAND='echo secret; exit 1' run 12 -r sealed snapshots
 says "the password command failed"
+
+# cut_short CODE ARG...: what reads stdout takes a line and goes away; kin says nothing of that.
+cut_short() {
+  local wanted=$1
+  shift
+  { "$KIN" -r repo "$@" 2>err; echo $? >code; } | head -n 1 >out || true
+  [ "$(cat code)" = "$wanted" ] || fail "kin $* | head: exit code $(cat code) instead of $wanted"
+  [ ! -s err ] || fail "kin $* | head: complains"
+}
+# More than a pipe holds.
+mkdir many && (cd many && printf "%0100d\n" $(seq 3000) | xargs touch) && head -c 1000000 /dev/urandom >many/content
+cut_short 0 -v backup many  # the work is done to its end
+run 0 -r repo backup --tag empty --exclude '*' many
+cut_short 141 ls latest --tag ''
+cut_short 141 --json find '0*'
+first=$("$KIN" -r repo --json snapshots | python3 -c 'import json,sys; print([s["id"] for s in map(json.loads, sys.stdin) if not s["tags"]][-1])')
+cut_short 141 diff "$first" latest
+cut_short 141 dump "$first" many
+cut_short 141 dump "$first" many/content
+cut_short 0 snapshots
+# A disk that takes no more is a failure, and no damage.
+for command in "ls $first" "find 0*" "dump $first many/content" snapshots; do
+  code=0; "$KIN" -r repo $command >/dev/full 2>err || code=$?
+  [ "$code" = 1 ] || fail "kin $command >/dev/full: exit code $code"
+  says "cannot write to stdout"
+done
 echo passed
