@@ -57,7 +57,7 @@ class Report : public BackupObserver {
   Progress progress_;
 };
 
-Result<WalkOptions> walk_options(const Options& options, const Context& context) {
+Result<WalkOptions> walk_options(const Options& options, Context& context) {
   WalkOptions walk;
   std::vector<std::string> paths = options.paths;
   for (const std::string& file : options.files_from) {
@@ -66,6 +66,7 @@ Result<WalkOptions> walk_options(const Options& options, const Context& context)
   }
   if (paths.empty()) return Error(ErrorCode::invalid_argument, "nothing to back up: give a path, or --stdin");
   KIN_TRY_ASSIGN(walk.sources, backup_sources(paths, options.as_path));
+  KIN_TRY(leave_out_own(walk.sources, context));
   for (const std::string& pattern : options.exclude) walk.excludes.add(pattern);
   for (const std::string& pattern : options.iexclude) walk.excludes.add(pattern, true);
   for (const std::string& file : options.exclude_file) KIN_TRY(walk.excludes.add_file(file));
@@ -76,11 +77,6 @@ Result<WalkOptions> walk_options(const Options& options, const Context& context)
     KIN_TRY_ASSIGN(walk.exclude_larger_than, parse_size(options.exclude_larger_than));
   }
   walk.one_file_system = options.one_file_system;
-  // A repository inside its own backup would grow with every run.
-  for (const std::string& own : {repository_location(context), cache_directory(context)}) {
-    struct stat info {};
-    if (::stat(own.c_str(), &info) == 0) walk.never_enter.emplace(info.st_dev, info.st_ino);
-  }
   return walk;
 }
 
@@ -96,8 +92,9 @@ Result<Snapshot> describe(const Options& options, const WalkOptions& walk) {
   snapshot.uid = ::geteuid();
   snapshot.gid = ::getegid();
   if (const passwd* user = ::getpwuid(snapshot.uid)) snapshot.user = user->pw_name;
+  // Also those that are not there today: with other paths it would not be found as the parent tomorrow.
   for (const BackupSource& source : walk.sources)
-    snapshot.paths.push_back(options.as_path.empty() ? absolute_path(source.path) : options.as_path);
+    snapshot.paths.push_back(absolute_path(options.as_path.empty() ? source.path : "/" + options.as_path));
   if (walk.sources.empty()) snapshot.paths.push_back("/" + options.stdin_name);
   std::sort(snapshot.paths.begin(), snapshot.paths.end());
   snapshot.tags = store::split_tags(options.tags);
@@ -173,18 +170,26 @@ Result<void> make_default_repository(Context& context) {
 Result<ExitCode> run(Context& context, const Options& options) {
   if (options.from_command && options.paths.empty())
     return Error(ErrorCode::invalid_argument, "--stdin-from-command needs a command: -- CMD ARG...");
-  if (options.from_stdin && (!options.paths.empty() || !options.files_from.empty()))
+  if (options.from_stdin && !options.paths.empty())
     return Error(ErrorCode::invalid_argument, "--stdin takes no paths");
+  const bool streamed = options.from_stdin || options.from_command;
+  if (streamed && (!options.files_from.empty() || !options.as_path.empty()))
+    return Error(ErrorCode::invalid_argument,
+                 "--files-from and --as-path go with paths, not with --stdin or --stdin-from-command");
   if (!is_safe_name(options.stdin_name))
     return Error(ErrorCode::invalid_argument, "--stdin-filename must be a plain file name");
   BackupRequest request;
-  const bool streamed = options.from_stdin || options.from_command;
   if (!streamed) {
     KIN_TRY_ASSIGN(request.walk, walk_options(options, context));
   }
   KIN_TRY_ASSIGN(request.snapshot, describe(options, request.walk));
   if (!options.dry_run) KIN_TRY(make_default_repository(context));
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
+  // Now that they are there. By inode, so that no other name leads into them.
+  for (const std::string& own : {repository_location(context), cache_directory(context)}) {
+    struct stat info {};
+    if (::stat(own.c_str(), &info) == 0) request.walk.never_enter.emplace(info.st_dev, info.st_ino);
+  }
 
   std::optional<ChildProcess> child;
   if (options.from_command) {

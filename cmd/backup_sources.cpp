@@ -28,6 +28,52 @@ bool lies_in(const std::vector<std::string>& path, const std::vector<std::string
   return path.size() >= directory.size() && std::equal(directory.begin(), directory.end(), path.begin());
 }
 
+// "link/../x" lies beside what the link points to, not beside the link: where names alone would lead
+// elsewhere, what comes before the last ".." is what the kernel finds there. (restic goes by the names, and
+// so saves another file than `cat` shows.)
+Result<std::string> resolve_dots(const std::string& path) {
+  std::filesystem::path before, after;
+  for (const std::filesystem::path& name : std::filesystem::path(path)) {
+    after /= name;
+    if (name == "..") before /= std::exchange(after, {});
+  }
+  if (before.empty()) return path;
+  std::error_code failed;
+  const std::filesystem::path real = std::filesystem::canonical(before, failed);
+  if (failed) return errno_error("cannot read", path, failed.value());
+  if (std::filesystem::equivalent(before.lexically_normal(), real, failed)) return path;
+  return (real / after).string();
+}
+
+std::vector<std::string> real_components(const std::string& path) {
+  std::error_code ignored;
+  return path_components(
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored).string());
+}
+
+// Where sources really are, by names. The last name stays, since a link is saved as a link.
+class RealPlaces {
+ public:
+  std::vector<std::string> of(const BackupSource& source) {
+    const std::size_t name_at = source.path.rfind('/') + 1;  // 0 if there is none
+    const std::string name = source.path.substr(name_at);
+    if (source.tree_path.empty() || !is_safe_name(name)) return real_components(source.path);
+    // A list of a million files has most of them in the same directories.
+    std::string above = name_at == 0 ? "." : source.path.substr(0, name_at);
+    if (above != above_) {
+      real_above_ = real_components(above);
+      above_ = std::move(above);
+    }
+    std::vector<std::string> out = real_above_;
+    out.push_back(name);
+    return out;
+  }
+
+ private:
+  std::string above_;
+  std::vector<std::string> real_above_;
+};
+
 // Sources inside others are left out; two that would only share a place in the snapshot are refused.
 Result<std::vector<BackupSource>> without_overlap(std::vector<BackupSource> sources) {
   if (sources.size() > 1) {
@@ -72,8 +118,9 @@ Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>&
   if (!as_path.empty() && !normal_components(as_path).empty() && normal_components(as_path).front() == "..")
     return Error(ErrorCode::invalid_argument, "--as-path leads out of the snapshot: " + printable(as_path));
   std::vector<BackupSource> out;
-  for (const std::string& path : paths) {
-    if (path.empty()) return Error(ErrorCode::invalid_argument, "a path is empty");
+  for (const std::string& given : paths) {
+    if (given.empty()) return Error(ErrorCode::invalid_argument, "a path is empty");
+    KIN_TRY_ASSIGN(const std::string path, resolve_dots(given));
     BackupSource source{path, normal_components(as_path.empty() ? path : as_path)};
     // A path that leads out of the current directory has no relative place in a tree.
     if (!source.tree_path.empty() && source.tree_path.front() == "..")
@@ -81,15 +128,46 @@ Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>&
     // The plan compares the two to know which directories above are real.
     if (as_path.empty() && path.starts_with('/')) source.path = absolute_path(path);
     if (source.path.size() > 1 && source.path.ends_with('/')) source.path.pop_back();
+    std::error_code ignored;
+    if (source.tree_path.empty() && std::filesystem::exists(path, ignored) &&
+        !std::filesystem::is_directory(path, ignored))
+      return Error(ErrorCode::invalid_argument,
+                   fmt::format("{} is no directory, and needs a name in the snapshot: --as-path /NAME",
+                               printable(path)));
     out.push_back(std::move(source));
   }
   return without_overlap(std::move(out));
+}
+
+// A repository that is backed up into itself would be read while it is written, and grow with every run.
+Result<void> leave_out_own(std::vector<BackupSource>& sources, Context& context) {
+  const std::vector<std::string> repository = real_components(repository_location(context)),
+                                 cache = real_components(cache_directory(context));
+  RealPlaces places;
+  bool below = false;
+  std::erase_if(sources, [&](const BackupSource& source) {
+    const std::vector<std::string> place = places.of(source);
+    const bool in_repository = lies_in(place, repository), in_cache = lies_in(place, cache);
+    if (in_repository || in_cache)
+      context.warn(fmt::format("{} is left out: it belongs to {}", printable(source.path),
+                               in_repository ? "the repository that is written to" : "kin's cache"));
+    below |= !in_repository && lies_in(repository, place);
+    return in_repository || in_cache;
+  });
+  if (sources.empty())
+    return Error(ErrorCode::invalid_argument, "nothing to back up: kin does not save its own files");
+  if (below)
+    context.print(fmt::format("the repository {} is left out", printable(repository_location(context))));
+  return {};
 }
 
 Result<std::vector<std::string>> read_paths(const std::string& file) {
   KIN_TRY_ASSIGN(const Bytes bytes, read_file(file == "-" ? "/dev/stdin" : file, kMostListBytes));
   std::vector<std::string> out;
   std::string_view text = as_text(bytes);
+  if (text.find('\0') != std::string_view::npos)
+    return Error(ErrorCode::invalid_argument,
+                 fmt::format("{} holds a NUL byte: paths are separated by line ends", printable(file)));
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);

@@ -11,10 +11,14 @@ namespace kin::cmd {
 Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>& paths,
                                                  const std::string& as_path);
 
+// Takes out those that are the repository or the cache, or lie in them, with a warning; says so if the
+// repository lies below another. invalid_argument if nothing is left.
+Result<void> leave_out_own(std::vector<BackupSource>& sources, Context& context);
+
 // One path per line; '-' is stdin.
 Result<std::vector<std::string>> read_paths(const std::string& file);
 
-// As snapshots name them: absolute.
+// As snapshots name them: absolute, without "." and "..".
 std::string absolute_path(const std::string& path);
 
 }  // namespace kin::cmd

@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# What is backed up is what the paths mean, and never kin's own files.
+source "$(dirname "$0")/lib.sh"
+run 0 -r repo init --plain
+mkdir -p real/inner tree && echo right >real/x && echo wrong >x && echo file >tree/file && ln -s real/inner link
+snapshots() { ls repo/snapshots | wc -l; }
+paths() { run 0 -r repo --json snapshots --latest 1; python3 -c 'import json; print(*json.load(open("out"))["paths"])'; }
+
+# ".." behind a link leads where the kernel goes.
+for given in "$work/link/../x" link/../x; do
+  run 0 -r repo backup "$given"
+  [ "$(paths)" = "$work/real/x" ] || fail "$given was taken for $(paths)"
+  run 0 -r repo dump latest "$work/real/x" && [ "$(cat out)" = right ] || fail "$given: another file was saved"
+done
+run 0 -r repo backup real/../x
+run 0 -r repo dump latest x && [ "$(cat out)" = wrong ] || fail "real/../x is not x"
+(cd link && "$KIN" -r ../../repo -q backup ../x) || fail "../x of a directory that is known by a link"
+[ "$(paths)" = "$work/real/x" ] || fail "../x was taken for $(paths)"
+run 14 -r repo backup nowhere/../x
+says "cannot read nowhere/../x"
+
+# --files-from and --as-path.
+find tree -print0 >list
+before=$(snapshots)
+run 2 -r repo backup --files-from list
+says "NUL"
+for stream in --stdin "--stdin-from-command -- echo"; do
+  run 2 -r repo backup --files-from /dev/null $stream </dev/null
+  says "--files-from and --as-path go with paths"
+  run 2 -r repo backup --as-path /x $stream </dev/null
+  says "--files-from and --as-path go with paths"
+done
+run 2 -r repo backup --as-path / tree/file
+says "tree/file is no directory, and needs a name"
+[ "$(snapshots)" = "$before" ] || fail "a usage error made a snapshot"
+run 0 -r repo backup --as-path / tree
+run 0 -r repo ls latest && grep -qx /file out || fail "--as-path / did not make the directory the root"
+run 0 -r repo backup --as-path other//./gone/../place/ tree
+[ "$(paths)" = /other/place ] || fail "--as-path was noted as $(paths)"
+# A path that is missing today does not cut the series.
+run 0 -r repo backup tree x
+mv x y
+run 3 -r repo backup tree x
+says "comparing with snapshot"
+[ "$(paths)" = "$work/tree $work/x" ] || fail "the paths became $(paths)"
+mv y x
+
+# The repository is never backed up into itself: not below a source, not as one, not in part, nor the cache.
+before=$(snapshots)
+for given in repo repo/snapshots "$work/repo/../repo/packs" cache/kin; do
+  run 2 -r repo backup "$given"
+  says "is left out: it belongs to"
+  says "nothing to back up"
+done
+(cd repo/snapshots && "$KIN" -r ../../repo backup .) >out 2>err && fail "a repository was backed up from within"
+says "nothing to back up"
+[ "$(snapshots)" = "$before" ] || fail "kin's own files made a snapshot"
+run 0 -r repo backup repo tree
+says "repo is left out"
+[ "$(paths)" = "$work/tree" ] || fail "what was left out is among the paths: $(paths)"
+for given in . "$work"; do
+  run 0 -r repo backup "$given"
+  says "the repository repo is left out"
+  run 0 -r repo ls latest
+  grep -q "repo/\|cache/kin/" out && fail "the repository or the cache was backed up into itself"
+  grep -q tree/file out || fail "more than the repository was left out"
+done
+# A link to it is a link like others.
+ln -s repo alias
+run 0 -r repo backup alias
+run 0 -r repo ls latest && grep -qx /alias out || fail "a link to the repository is gone"
+# Nor the first time, when neither is there yet.
+run 0 --cache-dir new-cache backup .
+run 0 ls latest
+grep -q "data/kin/default\|new-cache/" out && fail "the new repository or cache was backed up into itself"
+echo passed
