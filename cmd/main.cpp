@@ -124,6 +124,11 @@ int main(int count, char** arguments) {
   help->add_option("COMMAND", help_topic);
   try {
     app.parse(count, arguments);
+  } catch (const CLI::CallForVersion& version) {
+    context.options.json = app.count("--json") > 0;  // it may stand behind, and not be looked at yet
+    context.json("version", {{"version", kVersion}});
+    context.print_always(version.what());
+    return 0;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     // CLI11 says that a command is needed when the one given is none.

@@ -136,6 +136,12 @@ echo three >pw
 run 0 -r sealed --password-file pw snapshots
 KIN_PASSWORD_COMMAND='cat pw' run 0 -r sealed snapshots
 KIN_PASSWORD_FILE=pw run 0 snapshots -r sealed
+run 0 --version
+[ "$(cat out)" = "kin 0.1.0" ] || fail "--version said $(cat out)"
+for order in "--json --version" "--version --json"; do
+  run 0 $order
+  [ "$(field message_type) $(field version)" = "version 0.1.0" ] || fail "kin $order is not JSON"
+done
 run 0 cache
 run 0 -r repo --no-cache ls latest
 echo passed
