@@ -38,6 +38,10 @@ bool is_treacherous(std::string_view sequence) {
          (second == 0x81 && third >= 0xa6 && third <= 0xa9);
 }
 
+// A year that a date can be written with. File systems take any 64 bits for a time, and tm has room for 2^31
+// years.
+bool has_four_digits(const tm& parts) { return parts.tm_year >= -1900 && parts.tm_year <= 9999 - 1900; }
+
 }  // namespace
 
 std::string hex(ByteView bytes) {
@@ -143,7 +147,7 @@ Timestamp now() {
 std::string local_time(Timestamp time) {
   const time_t seconds = time.seconds;
   tm parts{};
-  localtime_r(&seconds, &parts);
+  if (localtime_r(&seconds, &parts) == nullptr || !has_four_digits(parts)) return fmt::format("@{}", seconds);
   return fmt::format("{:04}-{:02}-{:02} {:02}:{:02}:{:02}", parts.tm_year + 1900, parts.tm_mon + 1,
                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
@@ -151,7 +155,8 @@ std::string local_time(Timestamp time) {
 std::string iso_time(Timestamp time) {
   const time_t seconds = time.seconds;
   tm parts{};
-  gmtime_r(&seconds, &parts);
+  if (gmtime_r(&seconds, &parts) == nullptr || !has_four_digits(parts))
+    return fmt::format("@{}.{:09}", seconds, time.nanoseconds);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", parts.tm_year + 1900, parts.tm_mon + 1,
                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, time.nanoseconds);
 }

@@ -35,6 +35,7 @@ struct Timestamp {
 };
 
 Timestamp now();
+// Beyond the years 0 to 9999 both give "@" and the seconds since 1970, which date(1) reads.
 std::string local_time(Timestamp time);  // "2026-11-16 08:30:00", for people
 std::string iso_time(Timestamp time);    // "2026-11-16T08:30:00.123456789Z", for programs
 Result<Timestamp> parse_time(

@@ -188,6 +188,21 @@ TEST_CASE("times are shown in UTC for programs and in local time for people", "[
   CHECK(local_time({1782894600, 0}) == "2026-07-01 10:30:00");  // summer time
 }
 
+TEST_CASE("a time beyond four digits of a year is shown in seconds", "[text]") {
+  const TimeZone zone("UTC");
+  CHECK(local_time({253402300799, 0}) == "9999-12-31 23:59:59");
+  CHECK(local_time({253402300800, 0}) == "@253402300800");
+  CHECK(local_time({-62167219200, 0}) == "0000-01-01 00:00:00");
+  CHECK(local_time({-62167219201, 0}) == "@-62167219201");
+  CHECK(iso_time({253402300800, 5}) == "@253402300800.000000005");
+  for (const std::int64_t seconds :
+       {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(),
+        std::int64_t{67768036191676799}, std::int64_t{-67768040609740800}}) {
+    CHECK(local_time({seconds, 0}) == "@" + std::to_string(seconds));
+    CHECK(iso_time({seconds, 0}) == "@" + std::to_string(seconds) + ".000000000");
+  }
+}
+
 TEST_CASE("times are read as local, or with a Z as UTC", "[text]") {
   const TimeZone zone(kBerlin);
   CHECK(value_of(parse_time("2026-11-16T08:30:00Z")) == Timestamp{1794817800, 0});
