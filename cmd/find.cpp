@@ -1,8 +1,6 @@
 #include "cmd/tree_walk.h"
 #include "lib/engine/path_filter.h"
 
-#include <fnmatch.h>
-#include <span>
 #include <unordered_set>
 
 namespace kin::cmd {
@@ -15,27 +13,11 @@ struct Options {
   bool ignore_case = false, long_lines = false;
 };
 
-using Components = std::span<const std::string>;
-
-// Unlike PathFilter this matches no more than the path itself: who looks for a directory does not ask for all
-// that is in it.
-bool matches_whole(Components pattern, Components path, int flags) {
-  for (; !pattern.empty(); pattern = pattern.subspan(1), path = path.subspan(1)) {
-    if (pattern.front() == "**") {
-      for (std::size_t skipped = 0; skipped <= path.size(); ++skipped)
-        if (matches_whole(pattern.subspan(1), path.subspan(skipped), flags)) return true;
-      return false;
-    }
-    if (path.empty() || ::fnmatch(pattern.front().c_str(), path.front().c_str(), flags) != 0) return false;
-  }
-  return path.empty();
-}
-
 class Query {
  public:
   static Result<Query> make(const Options& options) {
     Query query;
-    query.flags_ = options.ignore_case ? FNM_CASEFOLD : 0;
+    query.ignore_case_ = options.ignore_case;
     for (const std::string& text : options.patterns) {
       Pattern pattern{path_components(text), text.starts_with('/')};
       if (pattern.components.empty())
@@ -60,12 +42,14 @@ class Query {
     std::vector<std::string> components;  // costly, and mostly not needed
     for (const Pattern& pattern : patterns_) {
       if (pattern.components.size() == 1 && !pattern.anchored) {
-        if (::fnmatch(pattern.components.front().c_str(), node.name.c_str(), flags_) == 0) return true;
+        if (matches_pattern(pattern.components, {&node.name, 1}, ignore_case_, false)) return true;
         continue;
       }
       if (components.empty()) components = path_components(path);
       for (std::size_t start = 0; start < (pattern.anchored ? 1 : components.size()); ++start)
-        if (matches_whole(pattern.components, Components(components).subspan(start), flags_)) return true;
+        // Who looks for a directory does not ask for all that is in it.
+        if (matches_pattern(pattern.components, std::span(components).subspan(start), ignore_case_, false))
+          return true;
     }
     return false;
   }
@@ -77,8 +61,7 @@ class Query {
   };
   std::vector<Pattern> patterns_;
   std::optional<Timestamp> oldest_, newest_;
-  int flags_ = 0;
-  bool names_only_ = true;
+  bool ignore_case_ = false, names_only_ = true;
 };
 
 class Search {

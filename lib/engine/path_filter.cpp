@@ -5,31 +5,29 @@
 
 #include <algorithm>
 #include <fnmatch.h>
-#include <span>
 
 namespace kin {
 namespace {
 
 constexpr std::uint64_t kMostPatternFileBytes = 64 << 20;
 
-using Components = std::span<const std::string>;
+}  // namespace
 
-// Whether the pattern matches the path, or one of its ancestors.
-bool matches_from_start(Components pattern, Components path, int flags) {
+bool matches_pattern(std::span<const std::string> pattern, std::span<const std::string> path,
+                     bool ignore_case, bool all_below) {
+  const int flags = ignore_case ? FNM_CASEFOLD : 0;
   for (; !pattern.empty(); pattern = pattern.subspan(1), path = path.subspan(1)) {
     if (pattern.front() == "**") {
       while (!pattern.empty() && pattern.front() == "**") pattern = pattern.subspan(1);
       if (pattern.empty()) return true;
       for (; !path.empty(); path = path.subspan(1))
-        if (matches_from_start(pattern, path, flags)) return true;
+        if (matches_pattern(pattern, path, ignore_case, all_below)) return true;
       return false;
     }
     if (path.empty() || ::fnmatch(pattern.front().c_str(), path.front().c_str(), flags) != 0) return false;
   }
-  return true;
+  return path.empty() || all_below;
 }
-
-}  // namespace
 
 std::vector<std::string> path_components(std::string_view path) {
   std::vector<std::string> out;
@@ -72,10 +70,9 @@ bool PathFilter::matches(std::string_view path) const {
   bool matched = false;
   for (const Rule& rule : rules_) {
     if (matched != rule.negated) continue;  // it would change nothing
-    const int flags = rule.ignore_case ? FNM_CASEFOLD : 0;
     bool hit = false;
     for (std::size_t start = 0; start < components.size() && !hit; ++start) {
-      hit = matches_from_start(rule.components, Components(components).subspan(start), flags);
+      hit = matches_pattern(rule.components, std::span(components).subspan(start), rule.ignore_case, true);
       if (rule.anchored) break;
     }
     if (hit) matched = !rule.negated;

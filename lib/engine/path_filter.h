@@ -8,11 +8,17 @@
 
 #include "lib/base/result.h"
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace kin {
+
+// Whether a pattern matches a path, both as components. With `all_below` also if it matches a directory
+// above.
+bool matches_pattern(std::span<const std::string> pattern, std::span<const std::string> path,
+                     bool ignore_case, bool all_below);
 
 class PathFilter {
  public:

@@ -45,6 +45,21 @@ TEST_CASE("two stars stand for any number of directories", "[path_filter]") {
   CHECK_FALSE(matches("/a/**/z", "/b/z"));
 }
 
+TEST_CASE("a pattern can be held to the path itself, without what is below it", "[path_filter]") {
+  const auto whole = [](std::string_view pattern, std::string_view path) {
+    return matches_pattern(path_components(pattern), path_components(path), false, false);
+  };
+  CHECK(whole("a/*.o", "a/b.o"));
+  CHECK_FALSE(whole("a/*.o", "a/b.o/c"));
+  CHECK_FALSE(whole("a", "a/b"));
+  CHECK(whole("a/**", "a"));
+  CHECK(whole("a/**", "a/b/c"));
+  CHECK(whole("a/**/**/c", "a/c"));
+  CHECK_FALSE(whole("a/**/c", "a/c/d"));
+  CHECK_FALSE(whole("**/c", "c/d"));
+  CHECK(matches_pattern(path_components("A/B"), path_components("a/b"), true, false));
+}
+
 TEST_CASE("a later pattern with an exclamation mark takes back what earlier ones matched", "[path_filter]") {
   PathFilter filter;
   filter.add("*.txt");
