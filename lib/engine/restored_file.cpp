@@ -59,7 +59,7 @@ Result<void> RestoredFile::write(ByteView bytes, std::uint64_t offset) {
   return {};
 }
 
-Result<void> RestoredFile::finish() {
+Result<void> RestoredFile::finish(const std::function<Result<void>()>& make_room) {
   MutexLock lock(mutex_);
   KIN_TRY(open());
   const bool holes =
@@ -72,7 +72,7 @@ Result<void> RestoredFile::finish() {
   if (written_name_ != node_.name &&
       ::renameat(directory_->get(), written_name_.c_str(), directory_->get(), node_.name.c_str()) != 0) {
     if (errno != EISDIR) return errno_error("cannot replace", path_);
-    KIN_TRY(remove_entry(*directory_, node_.name, false));
+    KIN_TRY(make_room());
     if (::renameat(directory_->get(), written_name_.c_str(), directory_->get(), node_.name.c_str()) != 0)
       return errno_error("cannot replace", path_);
   }
@@ -80,15 +80,6 @@ Result<void> RestoredFile::finish() {
   finished = true;
   KIN_TRY(apply_metadata(directory_->get(), node_.name, node_));
   return fd_.close(path_);
-}
-
-Result<Bytes> RestoredFile::read_back(std::uint64_t offset, std::size_t size) {
-  const Fd fd(::openat(directory_->get(), node_.name.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd) return errno_error("cannot open", path_);
-  Bytes out(size);
-  KIN_TRY_ASSIGN(const std::size_t got, read_up_to_at(fd.get(), out, offset, path_));
-  out.resize(got);
-  return out;
 }
 
 }  // namespace kin

@@ -10,6 +10,7 @@
 #include "lib/object/node.h"
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,21 +21,20 @@ class RestoredFile {
   RestoredFile(std::shared_ptr<const Fd> directory, Node node, std::string path, bool sparse);
   ~RestoredFile();  // abandons what was not finished
 
+  const Fd& directory() const { return *directory_; }
   const Node& node() const { return node_; }
   const std::string& path() const { return path_; }
 
   Result<void> write(ByteView bytes, std::uint64_t offset);
-  // All is written: size, metadata, name. An error before it has its name abandons it; one in its metadata
-  // leaves it.
-  Result<void> finish();
-  // What the file on disk has now, for --verify.
-  Result<Bytes> read_back(std::uint64_t offset, std::size_t size);
+  // All is written: size, metadata, name. `make_room` is to remove a directory that has the name. An error
+  // before the file has its name abandons it; one in its metadata leaves it.
+  Result<void> finish(const std::function<Result<void>()>& make_room);
 
   // Bookkeeping of the window that plans it.
   std::atomic<std::size_t> pieces_left{0};
   std::atomic<bool> planned{false};  // no further piece follows
   std::atomic<bool> failed{false};
-  std::atomic<bool> finished{false};
+  std::atomic<bool> finished{false};  // it has its name
 
  private:
   Result<void> open() KIN_REQUIRES(mutex_);

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -28,7 +27,21 @@ mode_t mode_of(NodeType type) {
   }
 }
 
+void make_usable(const Fd& parent, const std::string& name) {
+  if (::faccessat(parent.get(), name.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) == 0 || errno != EACCES) return;
+  const Fd directory(::openat(parent.get(), name.c_str(), kDirectoryFlags | O_PATH));
+  struct stat info {};
+  if (!directory || ::fstat(directory.get(), &info) != 0 || info.st_uid != ::geteuid()) return;
+  // Should it fail, whoever writes there will say so.
+  static_cast<void>(
+      ::chmod(fmt::format("/proc/self/fd/{}", directory.get()).c_str(), (info.st_mode & 07777) | 0700));
+}
+
 }  // namespace
+
+Fd open_directory(const Fd& parent, const std::string& name) {
+  return Fd(::openat(parent.get(), name.c_str(), kDirectoryFlags));
+}
 
 Result<std::shared_ptr<const Fd>> open_target(const std::string& path) {
   struct stat info {};
@@ -43,8 +56,9 @@ Result<std::shared_ptr<const Fd>> open_target(const std::string& path) {
 
 Result<std::shared_ptr<const Fd>> open_or_make_directory(const Fd& parent, const std::string& name,
                                                          bool replace) {
+  make_usable(parent, name);
   for (bool first = true;; first = false) {
-    auto fd = std::make_shared<const Fd>(::openat(parent.get(), name.c_str(), kDirectoryFlags));
+    auto fd = std::make_shared<const Fd>(open_directory(parent, name));
     if (*fd) return fd;
     const bool in_the_way = errno == ENOTDIR || errno == ELOOP;
     if (!first || (errno != ENOENT && !in_the_way)) return errno_error("cannot open", name);
@@ -62,24 +76,10 @@ Result<Fd> open_below(const Fd& root, const std::vector<std::string>& components
   Fd at(::openat(root.get(), ".", kDirectoryFlags));
   for (const std::string& name : components) {
     if (!at) break;
-    at = Fd(::openat(at.get(), name.c_str(), kDirectoryFlags));
+    at = open_directory(at, name);
   }
   if (!at) return errno_error("cannot open", components.empty() ? "the target" : components.back());
   return at;
-}
-
-Result<std::vector<std::string>> list_entries(const Fd& directory) {
-  const int copy = ::openat(directory.get(), ".", kDirectoryFlags);
-  DIR* const stream = copy < 0 ? nullptr : ::fdopendir(copy);
-  if (stream == nullptr) {
-    if (copy >= 0) ::close(copy);
-    return errno_error("cannot list", "a directory of the target");
-  }
-  const std::unique_ptr<DIR, int (*)(DIR*)> closer(stream, ::closedir);
-  std::vector<std::string> names;
-  while (const dirent* entry = ::readdir(stream))
-    if (is_safe_name(entry->d_name)) names.emplace_back(entry->d_name);
-  return names;
 }
 
 Result<void> remove_entry(const Fd& parent, const std::string& name, bool recursive) {
@@ -87,9 +87,9 @@ Result<void> remove_entry(const Fd& parent, const std::string& name, bool recurs
   if (errno != EISDIR && errno != EPERM) return errno_error("cannot remove", name);
   if (::unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR) == 0) return {};
   if (!recursive || (errno != ENOTEMPTY && errno != EEXIST)) return errno_error("cannot remove", name);
-  const Fd inside(::openat(parent.get(), name.c_str(), kDirectoryFlags));
+  const Fd inside = open_directory(parent, name);
   if (!inside) return errno_error("cannot open", name);
-  KIN_TRY_ASSIGN(const std::vector<std::string> names, list_entries(inside));
+  KIN_TRY_ASSIGN(const std::vector<std::string> names, list_directory(inside.get(), name));
   for (const std::string& entry : names) KIN_TRY(remove_entry(inside, entry, true));
   if (::unlinkat(parent.get(), name.c_str(), AT_REMOVEDIR) != 0) return errno_error("cannot remove", name);
   return {};
@@ -114,7 +114,8 @@ bool is_temporary_name(std::string_view name) {
   return name.starts_with(fmt::format(".kin-{}-", ::getpid()));
 }
 
-Result<void> put_in_place(const Fd& parent, const std::string& name, bool recursive,
+Result<void> put_in_place(const Fd& parent, const std::string& name,
+                          const std::function<Result<void>()>& make_room,
                           const std::function<Result<void>(const std::string& name)>& make) {
   auto made = make(name);
   if (made || ::faccessat(parent.get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0) return made;
@@ -122,7 +123,7 @@ Result<void> put_in_place(const Fd& parent, const std::string& name, bool recurs
   KIN_TRY(make(beside));
   Result<void> moved;
   if (::renameat(parent.get(), beside.c_str(), parent.get(), name.c_str()) != 0) {
-    moved = errno == EISDIR ? remove_entry(parent, name, recursive) : errno_error("cannot replace", name);
+    moved = errno == EISDIR ? make_room() : errno_error("cannot replace", name);
     if (moved && ::renameat(parent.get(), beside.c_str(), parent.get(), name.c_str()) != 0)
       moved = errno_error("cannot replace", name);
   }

@@ -1,0 +1,61 @@
+#include "lib/engine/content_check.h"
+
+#include "lib/object/content.h"
+
+#include <algorithm>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace kin {
+namespace {
+
+constexpr std::uint64_t kStepBytes = 256 << 10;
+
+// Reads only what the file system does not know to be a hole.
+Result<bool> is_zero(int fd, std::uint64_t offset, std::uint64_t size, const std::string& path) {
+  Bytes buffer;
+  for (const std::uint64_t end = offset + size; offset < end;) {
+    const off_t data = ::lseek(fd, static_cast<off_t>(offset), SEEK_DATA);
+    if (data < 0 && errno == ENXIO) return true;  // only a hole is left
+    if (data >= 0) offset = static_cast<std::uint64_t>(data);
+    if (offset >= end) return true;
+    buffer.resize(static_cast<std::size_t>(std::min(kStepBytes, end - offset)));
+    KIN_TRY_ASSIGN(const std::size_t got, read_up_to_at(fd, buffer, offset, path));
+    if (got < buffer.size() ||
+        std::any_of(buffer.begin(), buffer.end(), [](std::uint8_t b) { return b != 0; }))
+      return false;
+    offset += got;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<bool> has_content(BlockStore& store, const Fd& directory, const std::string& name, const Node& node) {
+  const Fd fd(::openat(directory.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!fd) return errno_error("cannot open", name);
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return errno_error("cannot read", name);
+  if (!S_ISREG(info.st_mode) || static_cast<std::uint64_t>(info.st_size) != node.size) return false;
+  bool same = true;
+  KIN_TRY(for_each_extent(
+      store, node.content,
+      [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
+        if (!same) return {};
+        if (extent.kind == Extent::Kind::hole) {
+          KIN_TRY_ASSIGN(same, is_zero(fd.get(), offset, extent.size, name));
+          return {};
+        }
+        if (extent.size > kMostBlockBytes)
+          return Error(ErrorCode::corrupt, "object " + extent.id.short_hex() + " is larger than kin stores");
+        Bytes bytes(static_cast<std::size_t>(extent.size));
+        KIN_TRY_ASSIGN(const std::size_t got, read_up_to_at(fd.get(), bytes, offset, name));
+        same = got == bytes.size() && store.id_of(bytes) == extent.id;
+        return {};
+      },
+      [&](const ObjectId&) { return same; }));
+  return same;
+}
+
+}  // namespace kin

@@ -1,0 +1,131 @@
+#include "lib/engine/restore_window.h"
+
+#include "lib/engine/content_check.h"
+#include "lib/object/content.h"
+
+#include <utility>
+
+namespace kin {
+namespace {
+
+constexpr std::size_t kInFlightBytes = 16 << 20;
+
+Error interrupted() { return Error(ErrorCode::cancelled, "interrupted"); }
+
+}  // namespace
+
+RestoreWindow::RestoreWindow(BlockStore& store, const RestoreRequest& request, RestoreReport& report,
+                             MakeRoom make_room, std::stop_token stop)
+    : store_(store),
+      request_(request),
+      report_(report),
+      make_room_(std::move(make_room)),
+      stop_(std::move(stop)),
+      pool_(request.jobs, kInFlightBytes) {}
+
+void RestoreWindow::fail_file(RestoredFile& file, const Error& error) {
+  if (!file.failed.exchange(true)) report_.failed(file.path(), error);
+}
+
+Result<void> RestoreWindow::add(RestoreEntry entry) {
+  if (entry.linked) entry.linked->being_written = true;
+  const std::vector<Extent> content = entry.node.content;
+  auto file = std::make_shared<RestoredFile>(entry.directory, std::move(entry.node), std::move(entry.path),
+                                             request_.sparse);
+  files_.push_back({file, entry.linked});
+  Result<void> window;  // its failure is not the file's
+  const auto planned =
+      for_each_extent(store_, content, [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
+        if (stop_.stop_requested()) return window = interrupted();
+        if (extent.kind == Extent::Kind::hole) return {};
+        KIN_TRY_ASSIGN(const BlockRef block, store_.locate(extent.id));
+        blocks_[block].push_back({file, offset, extent.id, extent.size});
+        ++file->pieces_left;
+        ++pieces_;
+        bytes_ += extent.size;
+        if (pieces_ >= kMostPieces || bytes_ >= kMostBytes) {
+          window = write();
+          if (!window) return window;
+          files_.push_back({file, entry.linked});
+        }
+        return {};
+      });
+  if (!window) return window;
+  if (!planned) fail_file(*file, planned.error());
+  file->planned = true;
+  return {};
+}
+
+void RestoreWindow::finish_file(RestoredFile& file) {
+  if (file.finished || file.failed) return;
+  auto finished = file.finish([&] { return make_room_(file.directory(), file.node().name, file.path()); });
+  if (!finished) return fail_file(file, finished.error());
+  report_.count(&RestoreStats::bytes, file.node().size);
+  report_.done(file.path(), file.node(), RestoreReport::Action::restored);
+}
+
+void RestoreWindow::write_block(const BlockRef& block, const std::vector<Piece>& pieces) {
+  const auto content = store_.load_block(block);
+  for (const Piece& piece : pieces) {
+    RestoredFile& file = *piece.file;
+    if (!content) {
+      fail_file(file, content.error());
+    } else if (!file.failed) {
+      const std::optional<ByteView> bytes = (*content)->find(piece.id);
+      const bool right = bytes && bytes->size() == piece.size;
+      auto written = right ? file.write(*bytes, piece.offset)
+                           : Result<void>(Error(
+                                 ErrorCode::corrupt,
+                                 "object " + piece.id.short_hex() +
+                                     " is not where the index says, or not of the size that the tree says"));
+      if (!written) fail_file(file, written.error());
+      if (written) report_.wrote(bytes->size());
+    }
+    if (file.pieces_left.fetch_sub(1) == 1 && file.planned) finish_file(file);
+  }
+}
+
+void RestoreWindow::verify_file(RestoredFile& file) {
+  if (file.failed) return;
+  const auto same = has_content(store_, file.directory(), file.node().name, file.node());
+  if (same && *same) return report_.count(&RestoreStats::verified);
+  file.finished = false;  // nothing may link to it
+  fail_file(file,
+            same ? Error(ErrorCode::io, "the file does not read back as it was written") : same.error());
+}
+
+// Writes the pieces that are planned, and finishes the files that have all of theirs.
+Result<void> RestoreWindow::write() {
+  for (const auto& [block, pieces] : blocks_)
+    pool_.submit(
+        [this, &block = block, &pieces = pieces]() -> Result<void> {
+          if (!stop_.stop_requested()) write_block(block, pieces);
+          return {};
+        },
+        static_cast<std::size_t>(block.content_size));
+  KIN_TRY(pool_.wait());
+  blocks_.clear();
+  pieces_ = 0;
+  bytes_ = 0;
+  if (stop_.stop_requested()) return interrupted();
+  // Those without content, and those whose last piece was written before it was known to be the last.
+  for (const auto& [file, linked] : files_)
+    if (file->planned && file->pieces_left == 0) finish_file(*file);
+  for (const auto& planned : files_)
+    if (request_.verify && planned.file->finished)
+      pool_.submit(
+          [this, file = planned.file]() -> Result<void> { return verify_file(*file), Result<void>(); },
+          Segmenter::kMostBytes);
+  KIN_TRY(pool_.wait());
+  for (const auto& [file, linked] : files_) {
+    if (!linked || !file->planned) continue;
+    linked->being_written = false;
+    if (!file->finished) continue;
+    linked->path = file->path();
+    linked->unproven = false;
+  }
+  files_.clear();
+  return {};
+}
+
+}  // namespace kin
