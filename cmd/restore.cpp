@@ -67,6 +67,8 @@ Result<RestoreRequest> make_request(const Options& options, const TreePlace& pla
 }
 
 Result<ExitCode> run(Context& context, const Options& options) {
+  if (options.target.empty())
+    return Error(ErrorCode::invalid_argument, "--target is empty; it has to name a directory");
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
   KIN_TRY_ASSIGN(TreePlace place, find_place(*repository, options.snapshot, options.filter));
   std::optional<std::string> only;

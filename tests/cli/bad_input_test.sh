@@ -30,6 +30,8 @@ run 14 -r repo snapshots 0123abcd
 run 2 -r repo restore latest -t tree/file
 says "the target tree/file is not a directory"
 [ "$(cat tree/file)" = content ] || fail "the target was overwritten"
+run 2 -r repo restore latest -t ''
+says "--target is empty"
 run 14 -r repo backup no-such-path
 says "no-such-path"
 run 3 -r repo backup tree no-such-path
