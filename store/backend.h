@@ -51,7 +51,9 @@ class Backend {
   virtual Result<Bytes> get(const FileName& name) = 0;  // not_found if there is no such file
   // Exactly `size` bytes; corrupt if the file is shorter.
   virtual Result<Bytes> get_range(const FileName& name, std::uint64_t offset, std::size_t size) = 0;
-  // What others have not synced yet is not listed. Foreign names are left out.
+  // By name, what this Backend put included, synced or not; what others have not synced is not. Foreign
+  // names are left out. Whatever stands under a name of ours is listed, even if it is no file: then its size
+  // is 0 and reading it is corrupt.
   virtual Result<std::vector<FileInfo>> list(FileKind kind) = 0;
   virtual Result<void> remove(const FileName& name) = 0;  // removing what is not there is no error
 };

@@ -4,10 +4,9 @@
 
 #include <fmt/core.h>
 
-#include <dirent.h>
+#include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
-#include <set>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,6 +36,18 @@ std::string_view folder_of(FileKind kind) {
 
 bool is_small_and_vital(FileKind kind) { return kind != FileKind::pack; }
 
+// What a damaged repository has in a file's or a folder's place: a loop of links, a file in the path, a
+// socket.
+bool is_damage(int error_number) {
+  return error_number == ELOOP || error_number == ENOTDIR || error_number == EISDIR || error_number == ENXIO;
+}
+
+// While writing, a folder that is gone is a failure like others, not something that the user named wrongly.
+Error write_error(std::string_view doing, std::string_view path) {
+  const Error error = errno_error(doing, path);
+  return error.code() == ErrorCode::not_found ? Error(ErrorCode::io, error.message()) : error;
+}
+
 Result<void> sync_directory(const std::string& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd && errno == ENOENT) return {};  // nothing was ever written there
@@ -47,24 +58,29 @@ Result<void> sync_directory(const std::string& path) {
   return {};
 }
 
-Result<void> list_folder(const std::string& path, std::vector<FileInfo>& out) {
-  DIR* const directory = ::opendir(path.c_str());
-  if (directory == nullptr) {
+bool same_file(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+Result<void> list_folder(const std::string& path, std::map<std::string, std::uint64_t>& sizes) {
+  const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) {
     if (errno == ENOENT) return {};
+    if (is_damage(errno)) return Error(ErrorCode::corrupt, printable(path) + " is not a folder");
     return errno_error("cannot list", path);
   }
-  const std::unique_ptr<DIR, int (*)(DIR*)> closer(directory, ::closedir);
-  for (;;) {
-    errno = 0;
-    const dirent* const entry = ::readdir(directory);
-    if (entry == nullptr && errno != 0) return errno_error("cannot list", path);
-    if (entry == nullptr) return {};
+  KIN_TRY_ASSIGN(const std::vector<std::string> names, list_directory(folder.get(), path));
+  for (const std::string& name : names) {
+    if (!is_file_name(name)) continue;
     struct stat info {};
-    if (!is_file_name(entry->d_name) || ::fstatat(::dirfd(directory), entry->d_name, &info, 0) != 0 ||
-        !S_ISREG(info.st_mode))
+    const bool found = ::fstatat(folder.get(), name.c_str(), &info, 0) == 0;
+    // Removed since it was listed. A link to nowhere is not: it stands where a file should.
+    if (!found && ::fstatat(folder.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT)
       continue;
-    out.push_back({entry->d_name, static_cast<std::uint64_t>(info.st_size)});
+    const bool readable = found && S_ISREG(info.st_mode);
+    sizes[name] = readable ? static_cast<std::uint64_t>(info.st_size) : 0;
   }
+  return {};
 }
 
 }  // namespace
@@ -91,7 +107,7 @@ Result<void> LocalBackend::prepare_to_write() {
   KIN_TRY(make_directories(directory_ + "/tmp", 0700));
   sweep_temporary_files();
   KIN_TRY(make_own_temporary());
-  make_reserve();
+  if (!gave_up_reserve_) make_reserve();
   prepared_ = true;
   return {};
 }
@@ -100,15 +116,19 @@ Result<void> LocalBackend::make_own_temporary() {
   for (;;) {
     std::string path = directory_ + "/tmp/XXXXXX";
     if (::mkdtemp(path.data()) == nullptr)
-      return errno_error("cannot make a directory in", directory_ + "/tmp");
+      return write_error("cannot make a directory in", directory_ + "/tmp");
     // The lock is held until the process ends, however it ends: this is how a sweeper knows that the folder
-    // is in use.
+    // is in use. A file system without locks has no sweepers either.
     Fd lock(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    struct stat info {};
-    const bool locked =
-        lock && ::flock(lock.get(), LOCK_EX) == 0 && ::fstat(lock.get(), &info) == 0 && info.st_nlink > 0;
-    if (!locked && ::access(path.c_str(), F_OK) != 0)
-      continue;  // a sweeper came in between; it will not come again so soon
+    if (!lock && errno != ENOENT) return errno_error("cannot open", path);
+    while (lock && ::flock(lock.get(), LOCK_EX) != 0 && errno == EINTR) {
+    }
+    // Did a sweeper come in between? Link counts do not tell: not every file system keeps those of folders.
+    struct stat held {};
+    struct stat named {};
+    if (!lock || ::fstat(lock.get(), &held) != 0 || ::stat(path.c_str(), &named) != 0 ||
+        !same_file(held, named))
+      continue;  // it will not come again so soon
     own_temporary_ = std::move(path);
     own_lock_ = std::move(lock);
     return {};
@@ -134,10 +154,12 @@ void LocalBackend::make_reserve() {
 }
 
 Result<LocalBackend::Pending> LocalBackend::write_temporary(ByteView bytes) {
+  KIN_TRY(prepare_to_write());
   Pending pending;
+  pending.size = bytes.size();
   pending.temporary_path = fmt::format("{}/{}", own_temporary_, next_temporary_++);
   pending.fd = Fd(::open(pending.temporary_path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!pending.fd) return errno_error("cannot create", pending.temporary_path);
+  if (!pending.fd) return write_error("cannot create", pending.temporary_path);
   if (auto written = write_all(pending.fd.get(), bytes, pending.temporary_path); !written) {
     ::unlink(pending.temporary_path.c_str());
     return std::move(written).error();
@@ -147,14 +169,17 @@ Result<LocalBackend::Pending> LocalBackend::write_temporary(ByteView bytes) {
   return pending;
 }
 
+bool LocalBackend::give_up_reserve() {
+  gave_up_reserve_ = true;
+  return ::unlink((directory_ + "/reserve").c_str()) == 0;
+}
+
 Result<void> LocalBackend::put(const FileName& name, ByteView bytes) {
   MutexLock lock(mutex_);
   if (broken_) return *broken_;
-  KIN_TRY(prepare_to_write());
   Result<Pending> pending = write_temporary(bytes);
   const bool full = !pending && pending.error().code() == ErrorCode::no_space;
-  if (full && is_small_and_vital(name.kind) && ::unlink((directory_ + "/reserve").c_str()) == 0)
-    pending = write_temporary(bytes);
+  if (full && is_small_and_vital(name.kind) && give_up_reserve()) pending = write_temporary(bytes);
   if (!pending) return std::move(pending).error().context(name.text());
   Pending& entry = pending_[name];
   if (!entry.temporary_path.empty()) ::unlink(entry.temporary_path.c_str());
@@ -162,10 +187,23 @@ Result<void> LocalBackend::put(const FileName& name, ByteView bytes) {
   return {};
 }
 
+Result<void> LocalBackend::move_into_place(const FileName& name, const Pending& pending) {
+  const std::string path = path_of(name);
+  const std::string folder = path.substr(0, path.rfind('/'));
+  if (::mkdir(folder.c_str(), 0700) == 0) {
+    unflushed_folders_.insert(folder.substr(0, folder.rfind('/')));
+  } else if (errno != EEXIST) {
+    return write_error("cannot make directory", folder);
+  }
+  // A file of this name that another process wrote meanwhile has the same content.
+  if (::rename(pending.temporary_path.c_str(), path.c_str()) != 0) return write_error("cannot create", path);
+  unflushed_folders_.insert(folder);
+  return {};
+}
+
 Result<void> LocalBackend::sync() {
   MutexLock lock(mutex_);
   if (broken_) return *broken_;
-  std::set<std::string> folders;
   for (auto& [name, pending] : pending_) {
     if (!pending.fd) continue;  // flushed by a sync that failed later
     if (::fsync(pending.fd.get()) != 0) {
@@ -176,16 +214,20 @@ Result<void> LocalBackend::sync() {
   }
   while (!pending_.empty()) {
     const auto& [name, pending] = *pending_.begin();
-    const std::string path = path_of(name);
-    const std::string folder = path.substr(0, path.rfind('/'));
-    if (folders.insert(folder).second && ::mkdir(folder.c_str(), 0700) == 0)
-      folders.insert(folder.substr(0, folder.rfind('/')));
-    // A file of this name that another process wrote meanwhile has the same content.
-    if (::rename(pending.temporary_path.c_str(), path.c_str()) != 0)
-      return errno_error("cannot create", path);
+    auto moved = move_into_place(name, pending);
+    // A name may need room, too.
+    if (!moved && moved.error().code() == ErrorCode::no_space && give_up_reserve())
+      moved = move_into_place(name, pending);
+    if (!moved) return std::move(moved).error().context(name.text());
     pending_.erase(pending_.begin());
   }
-  for (const std::string& folder : folders) KIN_TRY(sync_directory(folder));
+  while (!unflushed_folders_.empty()) {
+    if (auto flushed = sync_directory(*unflushed_folders_.begin()); !flushed) {
+      broken_ = std::move(flushed).error();
+      return *broken_;
+    }
+    unflushed_folders_.erase(unflushed_folders_.begin());
+  }
   return {};
 }
 
@@ -193,13 +235,22 @@ Result<Fd> LocalBackend::open_file(const FileName& name) {
   MutexLock lock(mutex_);
   const auto pending = pending_.find(name);
   const std::string path = pending == pending_.end() ? path_of(name) : pending->second.temporary_path;
+  const Error not_ours(ErrorCode::corrupt, name.text() + " is not a file that kin wrote");
   // A FIFO in its place would make us wait for ever.
   Fd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
-  if (!fd) return errno_error("cannot open", path).context(name.text());
   struct stat info {};
+  if (!fd) {
+    const int error_number = errno;
+    // Below something that is no folder there is no config: the place was never a repository.
+    if (error_number == ENOTDIR && name.kind == FileKind::config)
+      return errno_error("cannot open", path, ENOENT).context(name.text());
+    // A link to nowhere stands where a file should.
+    if (is_damage(error_number) || (error_number == ENOENT && ::lstat(path.c_str(), &info) == 0))
+      return not_ours;
+    return errno_error("cannot open", path, error_number).context(name.text());
+  }
   if (::fstat(fd.get(), &info) != 0) return errno_error("cannot read", name.text());
-  if (!S_ISREG(info.st_mode) || static_cast<std::uint64_t>(info.st_size) > kMostFileBytes)
-    return Error(ErrorCode::corrupt, name.text() + " is not a file that kin wrote");
+  if (!S_ISREG(info.st_mode) || static_cast<std::uint64_t>(info.st_size) > kMostFileBytes) return not_ours;
   return fd;
 }
 
@@ -207,8 +258,6 @@ Result<Bytes> LocalBackend::get(const FileName& name) {
   KIN_TRY_ASSIGN(const Fd fd, open_file(name));
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return errno_error("cannot read", name.text());
-  if (!S_ISREG(info.st_mode) || static_cast<std::uint64_t>(info.st_size) > kMostFileBytes)
-    return Error(ErrorCode::corrupt, name.text() + " is not a file that kin wrote");
   Bytes out(static_cast<std::size_t>(info.st_size));
   KIN_TRY_ASSIGN(const std::size_t n, read_up_to(fd.get(), out, name.text()));
   out.resize(n);
@@ -227,14 +276,21 @@ Result<Bytes> LocalBackend::get_range(const FileName& name, std::uint64_t offset
 }
 
 Result<std::vector<FileInfo>> LocalBackend::list(FileKind kind) {
-  std::vector<FileInfo> out;
-  const std::string folder = fmt::format("{}/{}", directory_, folder_of(kind));
-  if (kind != FileKind::pack) {
-    KIN_TRY(list_folder(folder, out));
-    return out;
+  if (kind == FileKind::config) return std::vector<FileInfo>();
+  // Our own first: what another thread syncs meanwhile is then seen in one place or in both, never in none.
+  std::map<std::string, std::uint64_t> own, sizes;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [name, pending] : pending_)
+      if (name.kind == kind && is_file_name(name.name)) own[name.name] = pending.size;
   }
-  for (int prefix = 0; prefix < 256; ++prefix)
-    KIN_TRY(list_folder(fmt::format("{}/{:02x}", folder, prefix), out));
+  const std::string folder = fmt::format("{}/{}", directory_, folder_of(kind));
+  if (kind != FileKind::pack) KIN_TRY(list_folder(folder, sizes));
+  for (int prefix = 0; kind == FileKind::pack && prefix < 256; ++prefix)
+    KIN_TRY(list_folder(fmt::format("{}/{:02x}", folder, prefix), sizes));
+  for (const auto& [name, size] : own) sizes[name] = size;
+  std::vector<FileInfo> out;
+  for (const auto& [name, size] : sizes) out.push_back({name, size});
   return out;
 }
 
@@ -245,7 +301,8 @@ Result<void> LocalBackend::remove(const FileName& name) {
     pending_.erase(pending);
   }
   const std::string path = path_of(name);
-  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return errno_error("cannot remove", path);
+  // Not unlink: an empty folder in the file's place goes, too.
+  if (std::remove(path.c_str()) != 0 && errno != ENOENT) return errno_error("cannot remove", path);
   return sync_directory(path.substr(0, path.rfind('/')));
 }
 

@@ -17,6 +17,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,12 +41,15 @@ class LocalBackend : public Backend {
   struct Pending {
     std::string temporary_path;
     Fd fd;
+    std::uint64_t size = 0;
   };
 
   std::string path_of(const FileName& name) const;
   Result<void> prepare_to_write() KIN_REQUIRES(mutex_);
   Result<void> make_own_temporary() KIN_REQUIRES(mutex_);
   Result<Pending> write_temporary(ByteView bytes) KIN_REQUIRES(mutex_);
+  Result<void> move_into_place(const FileName& name, const Pending& pending) KIN_REQUIRES(mutex_);
+  bool give_up_reserve() KIN_REQUIRES(mutex_);  // false if there is none
   Result<Fd> open_file(const FileName& name);
   void sweep_temporary_files();
   void make_reserve();
@@ -53,6 +57,7 @@ class LocalBackend : public Backend {
   const std::string directory_;
   Mutex mutex_;
   bool prepared_ KIN_GUARDED_BY(mutex_) = false;
+  bool gave_up_reserve_ KIN_GUARDED_BY(mutex_) = false;  // and must not take the room again
   // The kernel reports a failed flush once. After it nothing can be known to be on the disk, so nothing
   // more is written.
   std::optional<Error> broken_ KIN_GUARDED_BY(mutex_);
@@ -61,6 +66,7 @@ class LocalBackend : public Backend {
   Fd own_lock_ KIN_GUARDED_BY(mutex_);
   std::uint64_t next_temporary_ KIN_GUARDED_BY(mutex_) = 0;
   std::map<FileName, Pending> pending_ KIN_GUARDED_BY(mutex_);
+  std::set<std::string> unflushed_folders_ KIN_GUARDED_BY(mutex_);  // that files were moved into
 };
 
 }  // namespace kin::store

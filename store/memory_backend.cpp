@@ -44,7 +44,7 @@ class MemoryBackend : public Backend {
     MutexLock lock(mutex_);
     std::vector<FileInfo> out;
     for (const auto& [name, bytes] : files_)
-      if (name.kind == kind && kind != FileKind::config) out.push_back({name.name, bytes.size()});
+      if (name.kind == kind && is_file_name(name.name)) out.push_back({name.name, bytes.size()});
     return out;
   }
 

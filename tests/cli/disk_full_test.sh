@@ -20,4 +20,17 @@ run 0 -r disk/repo tag --add full latest
 rm disk/filler
 run 0 -r disk/repo check --read-data
 run 0 -r disk/repo backup small
+# Where even a directory needs room that is not there.
+truncate -s 40m image && mkfs.ext4 -q -m 0 image && mkdir ext && mount -o loop image ext 2>/dev/null || { echo "passed, without ext4"; exit 0; }
+trap 'umount -l "$work/disk" "$work/ext"; cleanup' EXIT
+run 0 -r ext/repo init --plain
+run 0 -r ext/repo backup small
+for size in 64k 4k 1k; do dd if=/dev/zero of=ext/filler$size bs=$size 2>/dev/null || true; done
+mkdir ext/none 2>/dev/null && fail "the disk is not full"
+run 0 -r ext/repo tag --add full latest
+[ ! -e ext/repo/reserve ] || fail "the reserve was not needed"
+rm ext/filler*
+run 0 -r ext/repo check --read-data
+run 0 -r ext/repo backup small
+[ -e ext/repo/reserve ] || fail "the reserve was not made again"
 echo passed

@@ -132,6 +132,23 @@ TEST_CASE("synced files are listed once, by kind, with their sizes; the config i
   CHECK(listed(*backend, FileKind::config).empty());
 }
 
+TEST_CASE("what a backend put, it lists before the sync, and once", "[backend]") {
+  FOR_EACH_BACKEND();
+  for (const FileKind kind : kListedKinds) {
+    require_ok(backend->put(name(kind, 1), as_bytes("one")));
+    require_ok(backend->sync());
+    require_ok(backend->put(name(kind, 1), as_bytes("other")));
+    require_ok(backend->put(name(kind, 2), as_bytes("two")));
+    require_ok(backend->put({kind, "foreign"}, as_bytes("x")));
+    CHECK(listed(*backend, kind) == sorted({name(kind, 1).name, name(kind, 2).name}));
+    for (const FileInfo& file : value_of(backend->list(kind)))
+      CHECK(file.size == (file.name == name(kind, 1).name ? 5 : 3));
+    require_ok(backend->remove({kind, "foreign"}));
+    require_ok(backend->remove(name(kind, 2)));
+    CHECK(listed(*backend, kind) == std::vector<std::string>{name(kind, 1).name});
+  }
+}
+
 TEST_CASE("files of the same name but another kind are other files", "[backend]") {
   FOR_EACH_BACKEND();
   for (const FileKind kind : kListedKinds) require_ok(backend->put(name(kind, 1), as_bytes(name_of(kind))));
@@ -514,24 +531,61 @@ TEST_CASE("foreign files in a local repository are left out and left alone", "[b
   CHECK(std::filesystem::exists(directory / "snapshots/README"));
 }
 
-TEST_CASE("a directory with the name of a file is not listed", "[backend][local]") {
+TEST_CASE("whatever stands in a file's place is listed, and to read it is corrupt", "[backend][local]") {
   const TempDir directory;
   LocalBackend backend(directory.path());
-  require_ok(backend.put(name(FileKind::snapshot, 1), as_bytes("x")));
+  const FileKind kind = GENERATE(from_range(std::begin(kListedKinds), std::end(kListedKinds)));
+  for (std::uint64_t i = 0; i < 7; ++i) require_ok(backend.put(name(kind, i), as_bytes("x")));
   require_ok(backend.sync());
-  std::filesystem::create_directories(directory / ("snapshots/" + name(FileKind::snapshot, 2).name));
-  CHECK(listed(backend, FileKind::snapshot) == std::vector<std::string>{name(FileKind::snapshot, 1).name});
+  const std::string folder = directory / (kind == FileKind::pack    ? "packs/"
+                                          : kind == FileKind::key   ? "keys/"
+                                          : kind == FileKind::index ? "index/"
+                                                                    : "snapshots/");
+  const auto path_of = [&](std::uint64_t i) {
+    const std::string file = name(kind, i).name;
+    return kind == FileKind::pack ? folder + file.substr(0, 2) + "/" + file : folder + file;
+  };
+  for (std::uint64_t i = 1; i < 7; ++i) std::filesystem::remove(path_of(i));
+  std::filesystem::create_directory(path_of(1));
+  REQUIRE(::mkfifo(path_of(2).c_str(), 0600) == 0);
+  std::filesystem::create_symlink("nowhere", path_of(3));
+  std::filesystem::create_symlink(path_of(4), path_of(4));
+  std::filesystem::create_symlink("/dev/zero", path_of(5));
+  REQUIRE(::mknod(path_of(6).c_str(), S_IFSOCK | 0600, 0) == 0);
+
+  CHECK(listed(backend, kind).size() == 7);
+  for (const FileInfo& file : value_of(backend.list(kind)))
+    CHECK(file.size == (file.name == name(kind, 0).name ? 1 : 0));
+  for (std::uint64_t i = 1; i < 7; ++i) {
+    INFO(i);
+    CHECK(code_of(backend.get(name(kind, i))) == ErrorCode::corrupt);
+    CHECK(code_of(backend.get_range(name(kind, i), 0, 1)) == ErrorCode::corrupt);
+    CHECK_THAT(error_of(backend.get(name(kind, i))).message(), Catch::Contains(name(kind, i).text()));
+    require_ok(backend.remove(name(kind, i)));
+  }
+  CHECK(listed(backend, kind) == std::vector<std::string>{name(kind, 0).name});
 }
 
-TEST_CASE("a folder or device in a file's place is corrupt, not read", "[backend][local]") {
+TEST_CASE("a file in a folder's place is corrupt", "[backend][local]") {
+  const TempDir directory;
+  LocalBackend backend(directory.path());
+  std::filesystem::create_directory(directory / "packs");
+  write_file(directory / "snapshots", "x");
+  write_file(directory / ("packs/" + pack(1).name.substr(0, 2)), "x");
+  for (const FileName& file : {pack(1), name(FileKind::snapshot, 1)}) {
+    CHECK(code_of(backend.get(file)) == ErrorCode::corrupt);
+    CHECK(code_of(backend.list(file.kind)) == ErrorCode::corrupt);
+  }
+}
+
+TEST_CASE("a folder that goes away under a writer is a failure, not a name that was not found",
+          "[backend][local]") {
   const TempDir directory;
   LocalBackend backend(directory.path());
   require_ok(backend.put(pack(1), as_bytes("x")));
-  require_ok(backend.sync());
-  std::filesystem::create_directories(directory / ("snapshots/" + name(FileKind::snapshot, 2).name));
-  CHECK_FALSE(backend.get(name(FileKind::snapshot, 2)));
-  std::filesystem::create_symlink("/dev/zero", directory / ("snapshots/" + name(FileKind::snapshot, 3).name));
-  CHECK(code_of(backend.get(name(FileKind::snapshot, 3))) == ErrorCode::corrupt);
+  std::filesystem::remove_all(directory / "tmp");
+  CHECK(code_of(backend.put(pack(2), as_bytes("x"))) == ErrorCode::io);
+  CHECK(code_of(backend.sync()) == ErrorCode::io);
 }
 
 TEST_CASE("a place that is a file, not a directory, is an error", "[backend][local]") {
