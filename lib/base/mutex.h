@@ -17,7 +17,6 @@
 #define KIN_REQUIRES(...) KIN_THREAD_ANNOTATION(requires_capability(__VA_ARGS__))
 #define KIN_ACQUIRE(...) KIN_THREAD_ANNOTATION(acquire_capability(__VA_ARGS__))
 #define KIN_RELEASE(...) KIN_THREAD_ANNOTATION(release_capability(__VA_ARGS__))
-#define KIN_NO_THREAD_SAFETY_ANALYSIS KIN_THREAD_ANNOTATION(no_thread_safety_analysis)
 
 namespace kin {
 

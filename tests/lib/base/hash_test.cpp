@@ -2,7 +2,6 @@
 #include "lib/base/hash.h"
 
 #include "lib/base/text.h"
-#include "tests/support/random_bytes.h"
 
 #include <catch2/catch.hpp>
 
@@ -37,30 +36,6 @@ TEST_CASE("a derived key depends on the key and on the label", "[hash]") {
         "b9576c75b9af1bc8ea02bdf25c85fc75292ea28753016ee2143f91359ef86efa");
   CHECK(derive_key(counting_key(), "kin seal") != derive_key(counting_key(), "kin object id"));
   CHECK(derive_key(counting_key(), "kin seal") != derive_key(Key{}, "kin seal"));
-}
-
-TEST_CASE("content in pieces hashes as it does whole, wherever it is split", "[hash]") {
-  const Bytes content = testing::random_bytes(3, 1000);
-  const Digest whole = hash(content);
-  for (std::size_t split = 0; split <= content.size(); split += 37) {
-    Hasher hasher;
-    hasher.update(ByteView(content).first(split));
-    hasher.update({});
-    hasher.update(ByteView(content).subspan(split));
-    INFO(split);
-    CHECK(hasher.finish() == whole);
-  }
-  Hasher byte_by_byte;
-  for (const std::uint8_t byte : content) byte_by_byte.update({&byte, 1});
-  CHECK(byte_by_byte.finish() == whole);
-}
-
-TEST_CASE("a hasher that moves keeps what it has seen", "[hash]") {
-  Hasher first;
-  first.update(as_bytes("ab"));
-  Hasher second = std::move(first);
-  second.update(as_bytes("c"));
-  CHECK(second.finish() == hash(as_bytes("abc")));
 }
 
 }  // namespace kin
