@@ -44,21 +44,21 @@ Result<ExitCode> run(Context& context, bool cleanup, unsigned max_age_days) {
   for (const Entry& entry : entries) {
     const std::string name = std::filesystem::path(entry.path).filename().string();
     const bool old = entry.used.seconds < oldest;
-    std::error_code error;
-    if (cleanup && old) std::filesystem::remove_all(entry.path, error);
-    if (error)
-      return Error(ErrorCode::io,
-                   fmt::format("cannot remove {}: {}", printable(entry.path), error.message()));
+    bool removed = false;
+    if (cleanup && old) {
+      KIN_TRY_ASSIGN(removed, store::ObjectIndex::remove(entry.path));
+    }
     context.print_always(fmt::format("{:<12}  {:<19}  {:>12}{}", name.substr(0, 12), local_time(entry.used),
                                      human_bytes(entry.bytes),
-                                     cleanup && old ? "  removed"
-                                     : old          ? "  old"
-                                                    : ""));
+                                     removed          ? "  removed"
+                                     : cleanup && old ? "  in use"
+                                     : old            ? "  old"
+                                                      : ""));
     context.json("cache", {{"repository_id", name},
                            {"last_used", iso_time(entry.used)},
                            {"bytes", entry.bytes},
                            {"old", old},
-                           {"removed", cleanup && old}});
+                           {"removed", removed}});
   }
   context.print(
       fmt::format("{} cache{} in {}", entries.size(), entries.size() == 1 ? "" : "s", printable(directory)));

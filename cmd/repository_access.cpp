@@ -118,6 +118,9 @@ Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context
   store::OpenOptions options;
   options.cache_directory = cache_directory(context);
   options.use_cache = !context.options.no_cache;
+  options.on_cache_lost = [&context](const Error& error) {
+    context.warn(error.message() + "; going on without the cache, which costs time but no data");
+  };
   options.password = [&] { return read_password(context, "password for " + printable(location), false); };
   KIN_TRY_ASSIGN(auto repository, store::Repository::open(std::move(backend), options));
   // Whoever has a password set means an encrypted repository. If someone put a plain one in its place, the

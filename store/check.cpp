@@ -213,7 +213,7 @@ void Check::check_pack(const FileInfo& pack) {
       [&](const BlockHeader&, BlockRange range) -> Result<void> {
         missing.erase(range.offset);
         const ByteView record = ByteView(*file).subspan(static_cast<std::size_t>(range.offset), range.size);
-        const auto content = repository_.decode_record(*salt, range.offset, record, nullptr);
+        const auto content = repository_.decode_record(*salt, range.offset, record);
         if (!content)
           problem(fmt::format("{} at byte {}: {}", name.text(), range.offset, content.error().message()));
         return {};

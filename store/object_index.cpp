@@ -2,20 +2,23 @@
 
 #include "lib/base/file.h"
 #include "lib/base/mutex.h"
+#include "lib/base/text.h"
 #include "lib/base/wire.h"
 
 #include <fmt/core.h>
 #include <rocksdb/cache.h>
 #include <rocksdb/db.h>
+#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/table.h>
 
-#include <atomic>
+#include <algorithm>
+#include <charconv>
 #include <fcntl.h>
 #include <filesystem>
-#include <shared_mutex>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <unordered_map>
 
@@ -42,8 +45,11 @@ Error cache_error(const rocksdb::Status& status) {
                "local cache: " + status.ToString());
 }
 
-rocksdb::Options options() {
+Error closed() { return Error(ErrorCode::io, "local cache: it could not be made anew"); }
+
+rocksdb::Options options(rocksdb::Env* env) {
   rocksdb::Options out;
+  out.env = env;
   out.create_if_missing = true;
   out.create_missing_column_families = true;
   out.info_log_level = rocksdb::FATAL_LEVEL;
@@ -52,6 +58,8 @@ rocksdb::Options options() {
   out.max_open_files = 256;
   out.write_buffer_size = 4 << 20;
   out.compression = rocksdb::kNoCompression;  // ids do not compress
+  // The default takes damage in the log for its end, and silently drops what follows, flushed or not.
+  out.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(16 << 20);
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
@@ -72,75 +80,147 @@ Bytes encode_location(std::uint32_t pack, const IndexBlock& block, const IndexOb
 
 }  // namespace
 
+// Where an index is: the directory, who may have it, the database.
 struct ObjectIndex::State {
-  std::string directory;
-  bool temporary = false;
-  Fd lock;
-  std::unique_ptr<rocksdb::DB> db;
-  std::vector<rocksdb::ColumnFamilyHandle*> families;
-  std::atomic<std::uint64_t> next_file{0};
-  // Held by all who use the database, and alone by who replaces it.
-  mutable std::shared_mutex in_use;
+  enum class Place { cache, temporary, memory };
 
-  // Locations name packs by number, 1 or 2 bytes instead of 32.
+  Place place = Place::cache;
+  std::string directory;
+  Fd lock;
+  std::unique_ptr<rocksdb::Env> memory;  // outlives the database in it
+  std::unique_ptr<rocksdb::DB> db;       // null after a failure that only retreat() or clear() mends
+  std::vector<rocksdb::ColumnFamilyHandle*> families;
+  Mutex adding;  // held while a segment is added; before `mutex`
+  std::uint64_t next_file KIN_GUARDED_BY(adding) = 0;
+
+  // Locations name packs by number, 1 or 2 bytes instead of 32. A number is never given twice.
   mutable Mutex mutex;
-  std::vector<ObjectId> packs KIN_GUARDED_BY(mutex);
+  std::unordered_map<std::uint32_t, ObjectId> packs KIN_GUARDED_BY(mutex);
   std::unordered_map<ObjectId, std::uint32_t, ObjectIdHash> pack_numbers KIN_GUARDED_BY(mutex);
+  std::uint32_t next_pack KIN_GUARDED_BY(mutex) = 0;
   std::set<std::string> segments KIN_GUARDED_BY(mutex);
 
   std::string database() const { return directory + "/db"; }
+  rocksdb::Env* env() const { return memory ? memory.get() : rocksdb::Env::Default(); }
+  // A temporary index need not survive anything.
+  rocksdb::WriteOptions durably() const {
+    rocksdb::WriteOptions out;
+    out.sync = place == Place::cache;
+    return out;
+  }
 
   Result<void> open_database() {
     std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
-    for (const std::string& name : kFamilyNames) descriptors.emplace_back(name, options());
+    for (const std::string& name : kFamilyNames) descriptors.emplace_back(name, options(env()));
     rocksdb::DB* opened = nullptr;
-    const rocksdb::Status status = rocksdb::DB::Open(options(), database(), descriptors, &families, &opened);
+    const rocksdb::Status status =
+        rocksdb::DB::Open(options(env()), database(), descriptors, &families, &opened);
     if (!status.ok()) return cache_error(status);
     db.reset(opened);
-    return load_meta();
+    auto loaded = load_meta();
+    if (!loaded) close_database();
+    return loaded;
   }
 
   void close_database() {
     if (!db) return;
+    forget_meta();
     for (rocksdb::ColumnFamilyHandle* family : families) db->DestroyColumnFamilyHandle(family);
     families.clear();
     db.reset();
   }
 
-  Result<void> load_meta() {
+  void forget_meta() {
     MutexLock guard(mutex);
     packs.clear();
     pack_numbers.clear();
+    next_pack = 0;
     segments.clear();
+  }
+
+  Result<void> load_meta() {
+    MutexLock guard(mutex);
     const std::unique_ptr<rocksdb::Iterator> at(db->NewIterator(rocksdb::ReadOptions(), families[meta]));
     for (at->SeekToFirst(); at->Valid(); at->Next()) {
       const std::string_view key(at->key().data(), at->key().size());
       if (key.starts_with(kSegmentPrefix)) segments.emplace(key.substr(kSegmentPrefix.size()));
-      if (key.starts_with(kPackPrefix)) {
-        // Keys are in numeric order, so position is number.
-        if (at->value().size() != sizeof(Digest)) return Error(ErrorCode::corrupt, "local cache is damaged");
-        pack_numbers.emplace(ObjectId::from_bytes(view(at->value())), packs.size());
-        packs.push_back(ObjectId::from_bytes(view(at->value())));
-      }
+      if (!key.starts_with(kPackPrefix)) continue;
+      std::uint32_t number = 0;
+      const auto parsed = std::from_chars(key.data() + kPackPrefix.size(), key.data() + key.size(), number);
+      if (parsed.ec != std::errc() || parsed.ptr != key.data() + key.size() ||
+          at->value().size() != sizeof(Digest))
+        return Error(ErrorCode::corrupt, "local cache is damaged");
+      know_pack(number, ObjectId::from_bytes(view(at->value())));
     }
     if (!at->status().ok()) return cache_error(at->status());
     return {};
+  }
+
+  void know_pack(std::uint32_t number, const ObjectId& pack) KIN_REQUIRES(mutex) {
+    packs[number] = pack;
+    pack_numbers[pack] = number;
+    next_pack = std::max(next_pack, number + 1);
   }
 
   // Empties the cache, whatever is wrong with it.
   Result<void> start_over() {
     close_database();
     std::error_code ignored;
-    std::filesystem::remove_all(database(), ignored);
+    if (!memory) std::filesystem::remove_all(database(), ignored);
+    if (memory) memory.reset(rocksdb::NewMemEnv(rocksdb::Env::Default()));
     return open_database();
   }
 
   ~State() {
     close_database();
     std::error_code ignored;
-    if (temporary) std::filesystem::remove_all(directory, ignored);
+    if (place == Place::temporary) std::filesystem::remove_all(directory, ignored);
   }
 };
+
+namespace {
+
+constexpr std::string_view kLockName = "/lock";
+constexpr std::string_view kTemporaryPrefix = "kin-index-";
+
+bool is_there(const Fd& file, const std::string& path) {
+  struct stat held {};
+  struct stat named {};
+  return ::fstat(file.get(), &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
+         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
+}
+
+// Our own lock, taken before RocksDB's, tells "in use" from "damaged".
+Result<Fd> lock_cache(const std::string& directory) {
+  const std::string path = fmt::format("{}{}", directory, kLockName);
+  // Again, if remove() takes the file away before we have it locked.
+  for (int tries = 0; tries < 100; ++tries) {
+    KIN_TRY(make_directories(directory, 0700));
+    Fd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!lock && errno == ENOENT) continue;
+    if (!lock) return errno_error("cannot open", path);
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) break;
+    if (is_there(lock, path)) return lock;
+  }
+  return Error(ErrorCode::busy, "another kin uses the local cache");
+}
+
+// Temporary indexes of processes that were killed. They are known by their names and by the lock in them,
+// which a living process holds; nothing else in `parent` is touched.
+void sweep_temporary(const std::string& parent) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(parent, ignored)) {
+    if (!entry.path().filename().string().starts_with(kTemporaryPrefix)) continue;
+    const Fd folder(::open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info {};
+    if (!folder || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) continue;
+    const Fd lock(::openat(folder.get(), kLockName.data() + 1, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0)
+      std::filesystem::remove_all(entry.path(), ignored);
+  }
+}
+
+}  // namespace
 
 ObjectIndex::ObjectIndex(std::unique_ptr<State> state) : state_(std::move(state)) {}
 ObjectIndex::~ObjectIndex() = default;
@@ -148,29 +228,87 @@ ObjectIndex::~ObjectIndex() = default;
 Result<std::unique_ptr<ObjectIndex>> ObjectIndex::open(const std::string& directory) {
   auto state = std::make_unique<State>();
   state->directory = fmt::format("{}/{}", directory, kLayout);
-  KIN_TRY(make_directories(state->directory, 0700));
-  // Our own lock, taken before RocksDB's, tells "in use" from "damaged".
-  const std::string lock_path = state->directory + "/lock";
-  state->lock = Fd(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!state->lock) return errno_error("cannot open", lock_path);
-  if (::flock(state->lock.get(), LOCK_EX | LOCK_NB) != 0)
-    return Error(ErrorCode::busy, "another kin uses the local cache");
+  KIN_TRY_ASSIGN(state->lock, lock_cache(state->directory));
   if (!state->open_database()) KIN_TRY(state->start_over());
   return std::unique_ptr<ObjectIndex>(new ObjectIndex(std::move(state)));
 }
 
-Result<std::unique_ptr<ObjectIndex>> ObjectIndex::open_temporary(const std::string& parent) {
+Result<std::unique_ptr<ObjectIndex::State>> ObjectIndex::temporary_state(const std::string& parent) {
+  sweep_temporary(parent);
   auto state = std::make_unique<State>();
-  std::string path = parent + "/kin-XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr) return errno_error("cannot make a directory in", parent);
+  std::string path = fmt::format("{}/{}XXXXXX", parent, kTemporaryPrefix);
+  if (::mkdtemp(path.data()) == nullptr)
+    return Error(ErrorCode::io, errno_error("cannot make a directory in", parent).message());
   state->directory = path;
-  state->temporary = true;
+  state->place = State::Place::temporary;
+  // It gets its name only when it is locked, so no sweeper ever finds it free.
+  const std::string lock_path = fmt::format("{}{}", path, kLockName);
+  state->lock = Fd(::open((path + "/new").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!state->lock || ::flock(state->lock.get(), LOCK_EX | LOCK_NB) != 0 ||
+      ::rename((path + "/new").c_str(), lock_path.c_str()) != 0)
+    return errno_error("cannot lock", path);
   KIN_TRY(state->open_database());
-  return std::unique_ptr<ObjectIndex>(new ObjectIndex(std::move(state)));
+  return state;
+}
+
+Result<std::unique_ptr<ObjectIndex::State>> ObjectIndex::memory_state() {
+  auto state = std::make_unique<State>();
+  state->directory = "/kin";
+  state->place = State::Place::memory;
+  state->memory.reset(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  KIN_TRY(state->open_database());
+  return state;
+}
+
+Result<std::unique_ptr<ObjectIndex>> ObjectIndex::open_temporary(const std::string& parent) {
+  auto state = parent.empty() ? memory_state() : temporary_state(parent);
+  if (!state) state = memory_state();
+  if (!state) return std::move(state).error();
+  return std::unique_ptr<ObjectIndex>(new ObjectIndex(*std::move(state)));
+}
+
+Result<void> ObjectIndex::retreat(const std::string& parent, const Error& why) {
+  const std::unique_lock alone(in_use_);
+  if (state_->place == State::Place::memory) return why;
+  const bool try_directory = state_->place == State::Place::cache && !parent.empty();
+  auto next = try_directory ? temporary_state(parent) : memory_state();
+  if (!next && try_directory) next = memory_state();
+  if (!next) return why;
+  state_ = *std::move(next);
+  return {};
+}
+
+Result<bool> ObjectIndex::remove(const std::string& directory) {
+  const auto lock_in = [](const std::string& path) { return fmt::format("{}{}", path, kLockName); };
+  std::error_code error;
+  std::vector<std::pair<std::string, Fd>> layouts;  // this kin's, and those of others
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    const std::string path = entry.path().string();
+    // Made if it is not there: someone may be about to make this cache.
+    Fd lock(::open(lock_in(path).c_str(), O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600));
+    if (lock && (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || !is_there(lock, lock_in(path)))) return false;
+    layouts.emplace_back(path, std::move(lock));
+  }
+  // The locks go last: who comes before that finds the cache in use, who comes after makes a new one.
+  for (const auto& [path, lock] : layouts) {
+    if (!error && lock) {
+      for (const auto& entry : std::filesystem::directory_iterator(path, error))
+        if (!error && entry.path() != lock_in(path)) std::filesystem::remove_all(entry.path(), error);
+      ::unlink(lock_in(path).c_str());
+      ::rmdir(path.c_str());
+    } else if (!error) {
+      std::filesystem::remove_all(path, error);
+    }
+  }
+  ::rmdir(directory.c_str());
+  if (error)
+    return Error(ErrorCode::io, fmt::format("cannot remove {}: {}", printable(directory), error.message()));
+  return true;
 }
 
 Result<std::optional<Location>> ObjectIndex::locate(const ObjectId& id) {
-  const std::shared_lock in_use(state_->in_use);
+  const std::shared_lock in_use(in_use_);
+  if (!state_->db) return closed();
   rocksdb::PinnableSlice value;
   const rocksdb::Status status =
       state_->db->Get(rocksdb::ReadOptions(), state_->families[objects], slice(id.bytes), &value);
@@ -185,36 +323,45 @@ Result<std::optional<Location>> ObjectIndex::locate(const ObjectId& id) {
   out.kind = static_cast<ObjectKind>(in.u8());
   out.size = in.varint();
   MutexLock lock(state_->mutex);
-  if (pack >= state_->packs.size()) in.fail();
+  const auto known = state_->packs.find(static_cast<std::uint32_t>(pack));
+  if (pack != static_cast<std::uint32_t>(pack) || known == state_->packs.end()) in.fail();
   KIN_TRY(in.finish("local cache entry"));
-  out.pack = state_->packs[pack];
+  out.pack = known->second;
   return std::optional<Location>(out);
 }
 
 Result<void> ObjectIndex::add(const std::string& segment_name, const IndexSegment& segment) {
-  const std::shared_lock in_use(state_->in_use);
-  // Pack numbers first: a number without objects is harmless, the reverse is not.
+  const std::shared_lock in_use(in_use_);
+  if (!state_->db) return closed();
+  MutexLock adding(state_->adding);
+  // Pack numbers first, and for good: a number without objects is harmless. But objects are on disk as soon
+  // as they are added, and if their number were lost, another pack would get it.
   std::vector<std::uint32_t> numbers;
+  std::vector<std::pair<std::uint32_t, ObjectId>> added;
   rocksdb::WriteBatch batch;
   {
     MutexLock lock(state_->mutex);
+    std::uint32_t next = state_->next_pack;
     for (const IndexPack& pack : segment.packs) {
-      const auto [entry, added] = state_->pack_numbers.emplace(pack.id, state_->packs.size());
-      if (added) {
-        batch.Put(state_->families[meta], fmt::format("{}{:010}", kPackPrefix, state_->packs.size()),
-                  slice(pack.id.bytes));
-        state_->packs.push_back(pack.id);
-      }
-      numbers.push_back(entry->second);
+      const auto known = state_->pack_numbers.find(pack.id);
+      numbers.push_back(known == state_->pack_numbers.end() ? next++ : known->second);
+      if (known != state_->pack_numbers.end()) continue;
+      batch.Put(state_->families[meta], fmt::format("{}{:010}", kPackPrefix, numbers.back()),
+                slice(pack.id.bytes));
+      added.emplace_back(numbers.back(), pack.id);
     }
   }
-  if (const auto status = state_->db->Write(rocksdb::WriteOptions(), &batch); !status.ok())
-    return cache_error(status);
+  if (!added.empty()) {
+    if (const auto status = state_->db->Write(state_->durably(), &batch); !status.ok())
+      return cache_error(status);
+    MutexLock lock(state_->mutex);
+    for (const auto& [number, pack] : added) state_->know_pack(number, pack);
+  }
 
   if (!segment.objects.empty()) {
     // A sorted file handed over whole costs a tenth of as many single writes.
     const std::string path = fmt::format("{}/ingest-{}.sst", state_->directory, state_->next_file++);
-    rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), options());
+    rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), options(state_->env()));
     rocksdb::Status status = writer.Open(path);
     for (const IndexObject& object : segment.objects) {
       if (!status.ok()) break;
@@ -227,8 +374,7 @@ Result<void> ObjectIndex::add(const std::string& segment_name, const IndexSegmen
     ingestion.move_files = true;
     ingestion.write_global_seqno = false;
     if (status.ok()) status = state_->db->IngestExternalFile(state_->families[objects], {path}, ingestion);
-    std::error_code ignored;
-    std::filesystem::remove(path, ignored);
+    state_->env()->DeleteFile(path).PermitUncheckedError();
     if (!status.ok()) return cache_error(status);
   }
 
@@ -241,51 +387,50 @@ Result<void> ObjectIndex::add(const std::string& segment_name, const IndexSegmen
 }
 
 std::set<std::string> ObjectIndex::segments() const {
+  const std::shared_lock in_use(in_use_);
   MutexLock lock(state_->mutex);
   return state_->segments;
 }
 
 bool ObjectIndex::has_pack(const ObjectId& id) const {
+  const std::shared_lock in_use(in_use_);
   MutexLock lock(state_->mutex);
   return state_->pack_numbers.contains(id);
 }
 
-std::uint64_t ObjectIndex::approximate_objects() const {
-  const std::shared_lock in_use(state_->in_use);
-  std::uint64_t keys = 0;
-  state_->db->GetIntProperty(state_->families[objects], rocksdb::DB::Properties::kEstimateNumKeys, &keys);
-  return keys;
-}
-
 Result<void> ObjectIndex::clear() {
-  const std::unique_lock alone(state_->in_use);
+  const std::unique_lock alone(in_use_);
   return state_->start_over();
 }
 
 Result<void> ObjectIndex::set_clean(bool clean) {
-  const std::shared_lock in_use(state_->in_use);
-  const rocksdb::WriteOptions options;
+  const std::shared_lock in_use(in_use_);
+  if (!state_->db) return closed();
+  const rocksdb::WriteOptions options = state_->durably();
   const auto status = clean ? state_->db->Put(options, state_->families[meta], std::string(kCleanKey), "")
                             : state_->db->Delete(options, state_->families[meta], std::string(kCleanKey));
   return status.ok() ? Result<void>() : cache_error(status);
 }
 
 bool ObjectIndex::is_clean() const {
-  const std::shared_lock in_use(state_->in_use);
+  const std::shared_lock in_use(in_use_);
+  if (!state_->db) return false;
   std::string value;
   return state_->db->Get(rocksdb::ReadOptions(), state_->families[meta], std::string(kCleanKey), &value).ok();
 }
 
 Result<void> ObjectIndex::record(const std::vector<std::pair<std::string, Bytes>>& entries) {
-  const std::shared_lock in_use(state_->in_use);
+  const std::shared_lock in_use(in_use_);
+  if (!state_->db) return {};
   rocksdb::WriteBatch batch;
   for (const auto& [path, value] : entries) batch.Put(state_->families[records], path, slice(value));
-  const auto status = state_->db->Write(rocksdb::WriteOptions(), &batch);
-  return status.ok() ? Result<void>() : cache_error(status);
+  state_->db->Write(rocksdb::WriteOptions(), &batch).PermitUncheckedError();
+  return {};
 }
 
 Result<std::optional<Bytes>> ObjectIndex::recorded(const std::string& path) {
-  const std::shared_lock in_use(state_->in_use);
+  const std::shared_lock in_use(in_use_);
+  if (!state_->db) return closed();
   std::string value;
   const auto status = state_->db->Get(rocksdb::ReadOptions(), state_->families[records], path, &value);
   if (status.IsNotFound()) return std::optional<Bytes>();
@@ -294,11 +439,12 @@ Result<std::optional<Bytes>> ObjectIndex::recorded(const std::string& path) {
 }
 
 Result<void> ObjectIndex::clear_records(const std::string& prefix) {
-  const std::shared_lock in_use(state_->in_use);
+  const std::shared_lock in_use(in_use_);
+  if (!state_->db) return {};
   rocksdb::ColumnFamilyHandle* const family = state_->families[records];
-  const auto status =
-      state_->db->DeleteRange(rocksdb::WriteOptions(), family, prefix, prefix + std::string(16, '\xff'));
-  return status.ok() ? Result<void>() : cache_error(status);
+  state_->db->DeleteRange(rocksdb::WriteOptions(), family, prefix, prefix + std::string(16, '\xff'))
+      .PermitUncheckedError();
+  return {};
 }
 
 }  // namespace kin::store

@@ -2,8 +2,9 @@
 // Losing it costs time, never data.
 //
 // One process at a time has the cache of a repository; another that comes meanwhile, and one that was told
-// --no-cache, works with a temporary one that is removed at the end. It also keeps the resume log: what an
-// unfinished backup has done already. Thread-safe.
+// --no-cache, works with a temporary one that is removed at the end. If its process is killed, the next
+// temporary one sweeps it. It also keeps the resume log: what an unfinished backup has done already.
+// Thread-safe.
 #pragma once
 
 #include "lib/base/result.h"
@@ -14,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <shared_mutex>
 #include <string>
 
 namespace kin::store {
@@ -31,22 +33,28 @@ class ObjectIndex : public ResumeLog {
   // busy if another process has it; a damaged or foreign cache is emptied, not reported. `directory` is made
   // if need be.
   static Result<std::unique_ptr<ObjectIndex>> open(const std::string& directory);
-  // In a new directory under `parent` that disappears with the index.
+  // In a new directory under `parent` that disappears with the index; in memory, where that cannot be had.
   static Result<std::unique_ptr<ObjectIndex>> open_temporary(const std::string& parent);
+  // Removes the cache that open() made in `directory`; false if another process has it.
+  static Result<bool> remove(const std::string& directory);
   ~ObjectIndex() override;
+
+  // When the cache fails, as one does that someone deletes or whose disk is full: goes on, empty, as a
+  // temporary index, and the segments must be added again. `why` if this one is in memory already.
+  Result<void> retreat(const std::string& parent, const Error& why);
 
   // corrupt if the cache is damaged: clear() it and add the segments again.
   Result<std::optional<Location>> locate(const ObjectId& id);
   Result<void> add(const std::string& segment_name, const IndexSegment& segment);
   std::set<std::string> segments() const;  // the names of those added
   bool has_pack(const ObjectId& id) const;
-  std::uint64_t approximate_objects() const;
   Result<void> clear();
 
-  // A mark that lives as long as the cache: "clean" after a run that left nothing behind.
+  // A mark that lives as long as the cache: "clean" after a run that left nothing behind. Durable on return.
   Result<void> set_clean(bool clean);
   bool is_clean() const;
 
+  // Only a hint, so these do not fail: what could not be noted is read again.
   Result<void> record(const std::vector<std::pair<std::string, Bytes>>& entries) override;
   Result<std::optional<Bytes>> recorded(const std::string& path) override;
   Result<void> clear_records(const std::string& prefix) override;
@@ -54,6 +62,11 @@ class ObjectIndex : public ResumeLog {
  private:
   struct State;
   explicit ObjectIndex(std::unique_ptr<State> state);
+  static Result<std::unique_ptr<State>> temporary_state(const std::string& parent);
+  static Result<std::unique_ptr<State>> memory_state();
+
+  // Held by all who use the database, and alone by who replaces it.
+  mutable std::shared_mutex in_use_;
   std::unique_ptr<State> state_;
 };
 

@@ -21,6 +21,12 @@ std::size_t slot_for(const EncodedBlock& block) {
   return is_metadata(block.header.objects.front().kind) ? 1 : 0;
 }
 
+// Empty if there is none.
+std::string temporary_directory() {
+  std::error_code ignored;
+  return std::filesystem::temp_directory_path(ignored).string();
+}
+
 std::string pack_text(const ObjectId& pack) { return FileName{FileKind::pack, pack.hex()}.text(); }
 
 }  // namespace
@@ -60,13 +66,13 @@ Result<std::unique_ptr<Repository>> Repository::open(std::unique_ptr<Backend> ba
                                                      const OpenOptions& options) {
   auto file = backend->get(config_name());
   if (!file) {
-    if (file.error().code() != ErrorCode::not_found && file.error().code() != ErrorCode::io)
-      return std::move(file).error();
+    // A config that cannot be read just now is not one that is not there.
+    if (file.error().code() != ErrorCode::not_found) return std::move(file).error();
     std::error_code ignored;
     const bool exists = std::filesystem::exists(backend->location(), ignored);
     const std::string place = printable(backend->location());
     return Error(ErrorCode::no_repository,
-                 exists ? place + " is not a kin repository: it has no config that can be read"
+                 exists ? place + " is not a kin repository: it has no config"
                         : "there is no repository at " + place + " (kin init makes one)");
   }
   KIN_TRY_ASSIGN(Config config, decode_config(*file));
@@ -98,6 +104,7 @@ Repository::Repository(std::unique_ptr<Backend> backend, Config config, const Ke
       sealer_(config_.encryption, sealing_key(master_key)),
       id_key_(object_id_key(master_key)),
       segmenter_(segment_key(master_key)),
+      on_cache_lost_(options.on_cache_lost),
       cache_(options.block_cache_bytes) {}
 
 Repository::~Repository() = default;
@@ -113,8 +120,14 @@ Result<void> Repository::open_index(const OpenOptions& options) {
     }
     // Busy, or no room or right to have a cache there: a temporary one serves.
   }
-  std::error_code ignored;
-  KIN_TRY_ASSIGN(index_, ObjectIndex::open_temporary(std::filesystem::temp_directory_path(ignored).string()));
+  KIN_TRY_ASSIGN(index_, ObjectIndex::open_temporary(temporary_directory()));
+  return {};
+}
+
+Result<void> Repository::retreat(const Error& why) {
+  KIN_TRY(index_->retreat(temporary_directory(), why));
+  if (on_cache_lost_ && !cache_lost_) on_cache_lost_(why);
+  cache_lost_ = true;
   return {};
 }
 
@@ -201,10 +214,8 @@ Result<BlockContent> Repository::decode_block(const OpenedBlock& block, int dept
   return out;
 }
 
-Result<BlockContent> Repository::decode_record(const Salt& salt, std::uint64_t offset, ByteView record,
-                                               BlockHeader* header) {
+Result<BlockContent> Repository::decode_record(const Salt& salt, std::uint64_t offset, ByteView record) {
   KIN_TRY_ASSIGN(const OpenedBlock block, open_block(sealer_, salt, offset, record));
-  if (header != nullptr) *header = block.header;
   return decode_block(block, 0);
 }
 
@@ -283,6 +294,7 @@ Result<void> Repository::finish_pack(OpenPack& pack) {
   if (!pack.builder || pack.builder->empty()) return {};
   const ByteView bytes = pack.builder->bytes();
   const ObjectId id{hash(bytes)};
+  KIN_TRY(mark_unclean());
   KIN_TRY(backend_->put({FileKind::pack, id.hex()}, bytes));
   ++unsynced_packs_;
 
@@ -318,7 +330,7 @@ Result<void> Repository::checkpoint() {
 Result<void> Repository::write_unindexed() {
   if (unindexed_.packs.empty()) return {};
   KIN_TRY_ASSIGN(const std::string name, put_index_segment(unindexed_));
-  KIN_TRY(index_->add(name, unindexed_));
+  KIN_TRY(add_to_index(name, unindexed_));
   for (const IndexObject& object : unindexed_.objects) pending_.erase(object.id);
   unindexed_ = IndexSegment{};
   return {};
@@ -341,8 +353,21 @@ Result<void> Repository::flush() {
 Result<SnapshotId> Repository::commit(const Snapshot& snapshot) {
   KIN_TRY(flush());
   KIN_TRY_ASSIGN(const SnapshotId id, save_snapshot(snapshot));
-  KIN_TRY(index_->set_clean(true));
+  MutexLock lock(mutex_);
+  // Only who looked for packs that others left can say that there are none. A mark that cannot be set costs
+  // the next run a look.
+  if (began_writing_ && index_->set_clean(true)) marked_unclean_ = false;
   return id;
+}
+
+Result<void> Repository::mark_unclean() {
+  if (marked_unclean_) return {};
+  if (auto marked = index_->set_clean(false); !marked) {
+    const std::unique_lock alone(recovery_mutex_);
+    KIN_TRY(recover_index(marked.error()));  // an empty index is not clean
+  }
+  marked_unclean_ = true;
+  return {};
 }
 
 Result<void> Repository::require_writable() const {
@@ -357,8 +382,9 @@ Result<std::size_t> Repository::begin_writing() {
   if (!index_->is_clean()) {
     KIN_TRY_ASSIGN(adopted, adopt_packs());
   }
-  KIN_TRY(index_->set_clean(false));
   MutexLock lock(mutex_);
+  KIN_TRY(mark_unclean());
+  began_writing_ = true;
   last_sync_seconds_ = now().seconds;
   return adopted;
 }

@@ -32,6 +32,9 @@ struct OpenOptions {
   std::function<Result<std::string>()> password;
   std::string cache_directory;  // the repository's own folder is made below it
   bool use_cache = true;
+  // Told once if the cache fails while it is in use; all goes on with a temporary one. Any thread may call
+  // it.
+  std::function<void(const Error&)> on_cache_lost;
   std::size_t block_cache_bytes = 32 << 20;
 };
 
@@ -95,8 +98,7 @@ class Repository : public BlockStore {
                                      const std::function<void(std::size_t, std::size_t)>& on_progress);
 
   // A block straight from its bytes, for check: header, payload and every object's id are verified.
-  Result<BlockContent> decode_record(const Salt& salt, std::uint64_t offset, ByteView record,
-                                     BlockHeader* header);
+  Result<BlockContent> decode_record(const Salt& salt, std::uint64_t offset, ByteView record);
   const Sealer& sealer() const { return sealer_; }
 
  private:
@@ -113,6 +115,12 @@ class Repository : public BlockStore {
 
   Result<void> open_index(const OpenOptions& options);
   Result<void> require_writable() const;
+  // Fills the index from the segments; the caller has recovery_mutex_ alone.
+  Result<void> fill_index(const std::function<void(const Error&)>& on_damage);
+  Result<void> recover_index(const Error& why);  // likewise
+  Result<void> retreat(const Error& why);        // likewise; leaves the index empty
+  Result<void> add_to_index(const std::string& segment_name, const IndexSegment& segment);
+  Result<void> mark_unclean() KIN_REQUIRES(mutex_);
   Result<void> finish_pack(OpenPack& pack) KIN_REQUIRES(mutex_);
   Result<void> checkpoint() KIN_REQUIRES(mutex_);
   Result<std::string> put_index_segment(IndexSegment& segment);
@@ -131,10 +139,15 @@ class Repository : public BlockStore {
   const Key id_key_;
   const Segmenter segmenter_;
   std::unique_ptr<ObjectIndex> index_;
+  const std::function<void(const Error&)> on_cache_lost_;
+  bool cache_lost_ = false;  // under recovery_mutex_
   BlockCache cache_;
 
+  // Held by all who use the index, and alone by who fills it again. After mutex_, where both are.
   std::shared_mutex recovery_mutex_;
   Mutex mutex_;
+  bool began_writing_ KIN_GUARDED_BY(mutex_) = false;
+  bool marked_unclean_ KIN_GUARDED_BY(mutex_) = false;
   std::array<OpenPack, 2> open_packs_ KIN_GUARDED_BY(mutex_);  // content, metadata
   IndexSegment unindexed_ KIN_GUARDED_BY(mutex_);              // finished packs that no segment lists yet
   std::unordered_map<ObjectId, BlockRef, ObjectIdHash> pending_

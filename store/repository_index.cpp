@@ -26,13 +26,18 @@ Result<IndexSegment> Repository::load_index_segment(const std::string& name) {
 }
 
 Result<void> Repository::refresh_index(const std::function<void(const Error&)>& on_damage) {
+  const std::unique_lock alone(recovery_mutex_);
+  return fill_index(on_damage);
+}
+
+Result<void> Repository::fill_index(const std::function<void(const Error&)>& on_damage) {
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::index));
   std::set<std::string> listed;
   for (const FileInfo& file : files) listed.insert(file.name);
   std::set<std::string> known = index_->segments();
   if (!std::includes(listed.begin(), listed.end(), known.begin(), known.end())) {
     // A segment is gone: someone rebuilt or pruned, and what it said may no longer be so.
-    KIN_TRY(index_->clear());
+    if (auto cleared = index_->clear(); !cleared) KIN_TRY(retreat(cleared.error()));
     known.clear();
   }
   for (const std::string& name : listed) {
@@ -47,9 +52,30 @@ Result<void> Repository::refresh_index(const std::function<void(const Error&)>& 
       return Error(ErrorCode::corrupt,
                    segment.error().message() + " (kin rebuild-index makes a new index from the packs)");
     if (!segment) return std::move(segment).error();
-    KIN_TRY(index_->add(name, *segment));
+    if (auto added = index_->add(name, *segment); !added) {
+      KIN_TRY(retreat(added.error()));
+      return fill_index(on_damage);  // from the start; there are only so many places to retreat to
+    }
   }
   return {};
+}
+
+// The cache is to blame, not the repository. Damage is mended on the spot; a place where a file cannot be
+// read or written is given up.
+Result<void> Repository::recover_index(const Error& why) {
+  if (why.code() != ErrorCode::corrupt || !index_->clear()) KIN_TRY(retreat(why));
+  return fill_index({});
+}
+
+Result<void> Repository::add_to_index(const std::string& segment_name, const IndexSegment& segment) {
+  const auto add = [&] {
+    const std::shared_lock filled(recovery_mutex_);  // who fills it has listed the segments by now
+    return index_->add(segment_name, segment);
+  };
+  const auto added = add();
+  if (added) return {};
+  const std::unique_lock alone(recovery_mutex_);
+  return recover_index(added.error());  // the segment is in the repository, and read from there
 }
 
 Result<std::optional<Location>> Repository::find_location(const ObjectId& id) {
@@ -57,14 +83,13 @@ Result<std::optional<Location>> Repository::find_location(const ObjectId& id) {
     // Nobody looks while the cache is being filled again: what is not in it yet is not missing.
     const std::shared_lock filled(recovery_mutex_);
     auto location = index_->locate(id);
-    if (location || location.error().code() != ErrorCode::corrupt) return location;
+    if (location) return location;
   }
-  // The cache is damaged, not the repository: make it anew, once, whoever notices first.
+  // Once, whoever notices first.
   const std::unique_lock alone(recovery_mutex_);
   auto location = index_->locate(id);
   if (location) return location;
-  KIN_TRY(index_->clear());
-  KIN_TRY(refresh_index());
+  KIN_TRY(recover_index(location.error()));
   return index_->locate(id);
 }
 
@@ -93,7 +118,7 @@ Result<std::size_t> Repository::adopt_packs() {
     // A damaged pack that nothing refers to is check's business, not a reason to refuse a backup.
     if (!scanned || segment.objects.empty()) continue;
     KIN_TRY_ASSIGN(const std::string name, put_index_segment(segment));
-    KIN_TRY(index_->add(name, segment));
+    KIN_TRY(add_to_index(name, segment));
     ++adopted;
   }
   return adopted;
@@ -108,11 +133,9 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
   std::sort(packs.begin(), packs.end(), [](const FileInfo& a, const FileInfo& b) { return a.name < b.name; });
   RebuildStats stats;
   IndexSegment segment;
-  std::set<std::string> written;
   std::map<std::string, std::set<std::uint64_t>> damaged;  // packs, and where the blocks are that were found
   const auto write = [&]() -> Result<void> {
-    KIN_TRY_ASSIGN(const std::string name, put_index_segment(segment));
-    written.insert(name);
+    KIN_TRY(put_index_segment(segment));
     segment = IndexSegment{};
     return {};
   };
@@ -123,6 +146,7 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
     const auto scanned =
         scan_pack(sealer_, *backend_, pack, [&](const BlockHeader& header, BlockRange range) -> Result<void> {
           segment.add_block(number, header, range);
+          found.insert(range.offset);
           ++stats.blocks;
           stats.objects += header.objects.size();
           return {};
@@ -142,8 +166,8 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
     if (known) stats.objects += segment.add_missing(*known, damaged);
   }
   if (!segment.packs.empty()) KIN_TRY(write());
-  for (const FileInfo& old : old_segments)
-    if (!written.contains(old.name)) KIN_TRY(backend_->remove({FileKind::index, old.name}));
+  // None of them was written just now: a segment is sealed with a new nonce, and so has a new name.
+  for (const FileInfo& old : old_segments) KIN_TRY(backend_->remove({FileKind::index, old.name}));
   KIN_TRY(refresh_index());
   return stats;
 }

@@ -81,7 +81,6 @@ TEST_CASE("objects are found where the segments say, and others are not", "[obje
   CHECK(index->has_pack(id(1'000'001)));
   CHECK(index->has_pack(id(1'000'002)));
   CHECK_FALSE(index->has_pack(id(1'000'003)));
-  CHECK(index->approximate_objects() == 2000);
 }
 
 TEST_CASE("a segment may come twice, and objects may be in several", "[object_index]") {
@@ -222,7 +221,120 @@ TEST_CASE("a cache directory that cannot be made is an error, not a crash", "[ob
   const TempDir directory;
   std::ofstream(directory / "file") << "x";
   CHECK_FALSE(ObjectIndex::open(directory / "file"));
-  CHECK_FALSE(ObjectIndex::open_temporary(directory / "missing"));
+}
+
+TEST_CASE("a temporary index that can have no directory is in memory", "[object_index]") {
+  const TempDir directory;
+  for (const std::string& parent : {directory / "missing", std::string()}) {
+    const auto index = value_of(ObjectIndex::open_temporary(parent));
+    require_ok(index->add("one", segment_of(1, 0, 1000)));
+    require_ok(index->add("two", segment_of(2, 5000, 1000)));
+    CHECK(has_object(*index, 1, 0, 17));
+    CHECK(has_object(*index, 2, 5000, 999));
+    require_ok(index->clear());
+    CHECK_FALSE(value_of(index->locate(id(17))).has_value());
+    require_ok(index->add("one", segment_of(1, 0, 1000)));
+    CHECK(has_object(*index, 1, 0, 17));
+    // There is no further place to go to.
+    CHECK(code_of(index->retreat(directory.path(), Error(ErrorCode::no_space, "full"))) ==
+          ErrorCode::no_space);
+  }
+  CHECK(entries_in(directory.path()) == 0);
+}
+
+TEST_CASE("an index whose cache is deleted fails, retreats, and can be filled again", "[object_index]") {
+  const TempDir directory, temporary;
+  const auto index = value_of(ObjectIndex::open(directory / "cache"));
+  require_ok(index->add("one", segment_of(1, 0, 100)));
+  require_ok(index->set_clean(true));
+  std::filesystem::remove_all(directory / "cache");
+  const auto failed = index->add("two", segment_of(2, 5000, 100));
+  REQUIRE_FALSE(failed);
+  const bool has_temporary = GENERATE(true, false);
+  require_ok(index->retreat(has_temporary ? temporary.path() : temporary / "missing", failed.error()));
+  CHECK(entries_in(temporary.path()) == (has_temporary ? 1 : 0));
+  CHECK(index->segments().empty());
+  CHECK_FALSE(index->is_clean());
+  CHECK_FALSE(index->has_pack(id(1'000'001)));
+  require_ok(index->add("two", segment_of(2, 5000, 100)));
+  require_ok(index->add("one", segment_of(1, 0, 100)));
+  CHECK(has_object(*index, 1, 0, 17));
+  CHECK(has_object(*index, 2, 5000, 17));
+}
+
+TEST_CASE("an index that cannot be made anew gives errors, not a crash", "[object_index]") {
+  const TempDir directory;
+  const auto index = value_of(ObjectIndex::open(directory / "cache"));
+  require_ok(index->add("one", segment_of(1, 0, 100)));
+  std::filesystem::remove_all(directory / "cache");
+  std::ofstream(directory / "cache") << "in the way";
+  CHECK_FALSE(index->clear());
+  CHECK_FALSE(index->locate(id(1)));
+  CHECK_FALSE(index->add("one", segment_of(1, 0, 100)));
+  CHECK_FALSE(index->set_clean(false));
+  CHECK_FALSE(index->is_clean());
+  CHECK(index->segments().empty());
+  CHECK_FALSE(index->has_pack(id(1'000'001)));
+  require_ok(index->record({{"/a", {1}}}));  // only a hint
+  CHECK_FALSE(index->recorded("/a"));
+  require_ok(index->clear_records(""));
+  std::filesystem::remove(directory / "cache");
+  std::filesystem::create_directories(directory / "cache/index-1");
+  require_ok(index->clear());
+  require_ok(index->add("one", segment_of(1, 0, 100)));
+  CHECK(has_object(*index, 1, 0, 17));
+}
+
+TEST_CASE("temporary indexes of dead processes are swept, and nothing else", "[object_index]") {
+  const TempDir directory;
+  const auto make = [&](const std::string& name, bool with_lock) {
+    std::filesystem::create_directories(directory / (name + "/db"));
+    if (with_lock) std::ofstream(directory / (name + "/lock")) << "";
+  };
+  make("kin-index-dead00", true);
+  make("kin-index-mine", false);
+  make("kin-backup", true);
+  std::filesystem::create_directory_symlink(directory / "kin-backup", directory / "kin-index-link");
+  const auto living = value_of(ObjectIndex::open_temporary(directory.path()));
+  const auto another = value_of(ObjectIndex::open_temporary(directory.path()));
+  CHECK_FALSE(std::filesystem::exists(directory / "kin-index-dead00"));
+  CHECK(std::filesystem::exists(directory / "kin-index-mine/db"));
+  CHECK(std::filesystem::exists(directory / "kin-backup/db"));
+  CHECK(entries_in(directory.path()) == 5);
+  require_ok(living->add("one", segment_of(1, 0, 10)));  // undisturbed
+}
+
+TEST_CASE("a cache is removed only when nobody uses it", "[object_index]") {
+  const TempDir directory;
+  {
+    const auto index = value_of(ObjectIndex::open(directory / "cache"));
+    CHECK_FALSE(value_of(ObjectIndex::remove(directory / "cache")));
+    require_ok(index->add("one", segment_of(1, 0, 10)));  // undisturbed
+    CHECK(has_object(*index, 1, 0, 5));
+  }
+  CHECK(value_of(ObjectIndex::remove(directory / "cache")));
+  CHECK_FALSE(std::filesystem::exists(directory / "cache"));
+  CHECK(value_of(ObjectIndex::open(directory / "cache"))->segments().empty());
+}
+
+TEST_CASE("caches that are removed while others open them cost nobody more than the cache",
+          "[object_index]") {
+  const TempDir directory;
+  std::atomic<bool> stop = false;
+  std::thread remover([&] {
+    while (!stop) static_cast<void>(ObjectIndex::remove(directory / "cache"));
+  });
+  std::vector<std::string> failures;
+  for (std::uint64_t round = 0; round < 30; ++round) {
+    const auto index = ObjectIndex::open(directory / "cache");
+    if (!index && index.error().code() != ErrorCode::busy) failures.push_back(index.error().message());
+    if (!index) continue;
+    if (const auto added = (*index)->add("one", segment_of(1, 0, 10)); !added)
+      failures.push_back(added.error().message());
+  }
+  stop = true;
+  remover.join();
+  CHECK(failures == std::vector<std::string>{});
 }
 
 TEST_CASE("many threads look up while segments are added", "[object_index]") {

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <thread>
 
@@ -214,6 +215,77 @@ TEST_CASE("after a run that ended well, no pack is read to look for lost ones", 
   CHECK(value_of(repository->begin_writing()) == 0);
   CHECK(disk.count(Operation::list) == lists);
   CHECK(disk.count(Operation::get) == gets);
+}
+
+TEST_CASE("packs that are written after a commit are adopted, too", "[repository][crash]") {
+  const bool by_same_process = GENERATE(true, false);
+  FaultyDisk disk;
+  const TempDir caches;
+  create_repository(disk);
+  auto repository = reopen(disk, caches / "a");
+  value_of(repository->begin_writing());
+  value_of(store_object(*repository, text_like(1, 100)));
+  value_of(repository->commit(snapshot_named("h")));
+  if (!by_same_process) {
+    repository.reset();
+    repository = reopen(disk, caches / "a");
+  }
+  value_of(store_object(*repository, text_like(2, 100)));
+  disk.crash_after(2);  // put, and durable
+  CHECK_FALSE(repository->flush());
+  repository.reset();
+  disk.restart();
+  CHECK(value_of(reopen(disk, caches / "a")->begin_writing()) == 1);
+}
+
+TEST_CASE("who did not look for lost packs does not say that there are none", "[repository][crash]") {
+  FaultyDisk disk;
+  const TempDir caches;
+  create_repository(disk);
+  {
+    const auto repository = reopen(disk, caches / "a");
+    value_of(store_object(*repository, text_like(1, 100)));
+    disk.crash_after(2);
+    CHECK_FALSE(repository->flush());
+  }
+  disk.restart();
+  {
+    const auto repository = reopen(disk, caches / "a");
+    value_of(repository->commit(snapshot_named("h")));
+  }
+  CHECK(value_of(reopen(disk, caches / "a")->begin_writing()) == 1);
+}
+
+TEST_CASE("a cache that is deleted while it is in use is told once, and costs nothing else",
+          "[repository][cache]") {
+  FaultyDisk disk;
+  const TempDir caches;
+  create_repository(disk);
+  int told = 0;
+  {
+    OpenOptions options;
+    options.cache_directory = caches / "a";
+    options.on_cache_lost = [&](const Error&) { ++told; };
+    const auto repository = value_of(Repository::open(disk.open(), options));
+    require_ok(repository->refresh_index());
+    value_of(repository->begin_writing());
+    for (std::uint64_t i = 0; i < 6; ++i) {
+      if (i % 2 == 1) std::filesystem::remove_all(caches / "a");
+      value_of(store_object(*repository, text_like(i, 1000)));
+      require_ok(repository->flush());
+      for (std::uint64_t j = 0; j <= i; ++j) {
+        const Bytes content = text_like(j, 1000);
+        CHECK(loads(*repository, repository->id_of(content), content));
+        CHECK_FALSE(value_of(repository->claim(repository->id_of(content))));
+      }
+    }
+    require_ok(repository->index().record({{"/a", {1}}}));
+    value_of(repository->commit(snapshot_named("h")));
+  }
+  CHECK(told == 1);
+  const auto repository = reopen(disk);
+  for (std::uint64_t i = 0; i < 6; ++i)
+    CHECK(loads(*repository, repository->id_of(text_like(i, 1000)), text_like(i, 1000)));
 }
 
 TEST_CASE("a flush that failed once can be tried again, and nothing is lost", "[repository][faults]") {

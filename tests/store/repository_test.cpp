@@ -109,6 +109,20 @@ TEST_CASE("where no repository is, none opens", "[repository]") {
   CHECK(error.code() == ErrorCode::no_repository);
   CHECK_THAT(error.message(), Catch::Contains(directory / "missing"));
   CHECK_FALSE(std::filesystem::exists(directory / "missing"));
+  std::ofstream(directory / "file") << "x";
+  CHECK(code_of(open_repository(std::make_unique<LocalBackend>(directory / "file"))) ==
+        ErrorCode::no_repository);
+}
+
+TEST_CASE("a config that cannot be read is not one that is not there", "[repository]") {
+  FaultyDisk disk;
+  create_repository(disk);
+  disk.fail(Operation::get);
+  CHECK(code_of(open_repository(disk.open())) == ErrorCode::io);
+  const Error error =
+      error_of(open_repository(std::make_unique<LocalBackend>("/" + std::string(10'000, 'x'))));
+  CHECK(error.code() == ErrorCode::io);
+  CHECK_THAT(error.message(), Catch::Contains("File name too long"));
 }
 
 TEST_CASE("a repository of a newer format is unsupported, and its password is not asked for",

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# The local cache is never vital: deleted, full or locked, all goes on; and nobody removes it while it is in use.
+source "$(dirname "$0")/lib.sh"
+mkdir tmp && export TMPDIR=$work/tmp
+run 0 -r repo init --plain
+seq 3000000 >input
+
+# Starts a backup that has read half of its input, and waits for the rest.
+start() {
+  rm -f pipe && mkfifo pipe
+  "$KIN" -r repo "$@" backup --stdin <pipe >out 2>err &
+  backup=$!
+  exec 9>pipe
+  head -c 12000000 input >&9
+  for _ in $(seq 100); do
+    [ -n "$(ls -A cache/kin/*/index-1/db tmp 2>/dev/null)" ] && break
+    sleep 0.1
+  done
+  sleep 0.5
+}
+# Gives it the rest; it must end well.
+finish() {
+  tail -c +12000001 input >&9
+  exec 9>&-
+  wait $backup || fail "the backup failed"
+  run_saved=$(cat out err)
+  run 0 -r repo check --read-data
+  run 0 -r repo dump latest stdin
+  cmp -s input out || fail "what was saved is not what was read"
+}
+
+start
+rm -rf cache
+finish
+grep -q "going on without the cache" <<<"$run_saved" || fail "the loss of the cache is not told: $run_saved"
+[ "$(grep -c "going on without" <<<"$run_saved")" = 1 ] || fail "it is told more than once"
+[ -z "$(ls tmp)" ] || fail "a temporary index is left"
+
+# Another kin does not remove it, however old it looks; afterwards it may.
+start
+find cache -exec touch -d '3 days ago' {} +
+"$KIN" cache --cleanup --max-age 1 >listed 2>&1 || fail "cache --cleanup failed"
+grep -q "in use" listed || fail "a cache in use is not told as such: $(cat listed)"
+[ -d cache/kin/*/index-1/db ] || fail "a cache in use was removed"
+finish
+grep -q "going on without" <<<"$run_saved" && fail "the cache was lost"
+find cache -exec touch -d '3 days ago' {} +
+run 0 cache --cleanup --max-age 1
+says "removed"
+[ -z "$(ls cache/kin)" ] || fail "the old cache is still there"
+
+# A temporary index of a process that was killed goes with the next one, those of the living stay.
+start --no-cache
+kill -9 $backup && wait $backup 2>/dev/null || true
+exec 9>&-
+[ "$(ls tmp | wc -l)" = 1 ] || fail "no temporary index to sweep"
+mkdir tmp/kin-index-other tmp/kin-backup
+start --no-cache
+run 0 -r repo --no-cache snapshots
+[ "$(ls tmp | wc -l)" = 3 ] || fail "there are $(ls tmp)"
+finish
+[ "$(ls tmp)" = "$(printf 'kin-backup\nkin-index-other')" ] || fail "there are $(ls tmp)"
+# No place for one at all.
+TMPDIR=$work/missing run 0 -r repo --no-cache check
+TMPDIR=$work/missing run 0 -r repo --no-cache backup input
+
+# A disk that is full: before it begins, and in its midst.
+if [ "$(id -u)" = 0 ] && rm -rf cache && mkdir cache && mount -t tmpfs -o size=8m none cache 2>/dev/null; then
+  trap 'umount -l "$work/cache"; cleanup' EXIT
+  start
+  dd if=/dev/zero of=cache/filler bs=4k 2>/dev/null || true
+  finish
+  seq 100 >small
+  run 0 -r repo backup small
+  rm cache/filler
+  run 0 -r repo backup small
+fi
+echo passed
