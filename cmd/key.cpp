@@ -40,7 +40,12 @@ Result<std::unique_ptr<store::Repository>> open_encrypted(Context& context) {
 
 Result<ExitCode> list(Context& context, const Options&) {
   KIN_TRY_ASSIGN(const auto repository, open_encrypted(context));
-  KIN_TRY_ASSIGN(const std::vector<store::KeyInfo> keys, store::list_keys(repository->backend()));
+  bool damaged = false;
+  KIN_TRY_ASSIGN(const std::vector<store::KeyInfo> keys,
+                 store::list_keys(repository->backend(), [&](const Error& error) {
+                   context.warn(error.message());
+                   damaged = true;
+                 }));
   context.print_always(fmt::format("  {:<8}  {:<12}  {:<12}  {}", "ID", "User", "Host", "Created"));
   for (const store::KeyInfo& key : keys) {
     const bool current = key.name == repository->key_name();
@@ -53,7 +58,7 @@ Result<ExitCode> list(Context& context, const Options&) {
                          {"hostName", key.host},
                          {"created", iso_time(key.created)}});
   }
-  return ExitCode::ok;
+  return damaged ? ExitCode::corrupt : ExitCode::ok;
 }
 
 Result<ExitCode> add(Context& context, const Options& options) {
@@ -68,14 +73,15 @@ Result<ExitCode> add(Context& context, const Options& options) {
 
 Result<ExitCode> remove(Context& context, const Options& options) {
   KIN_TRY_ASSIGN(const auto repository, open_encrypted(context));
-  KIN_TRY_ASSIGN(const std::vector<store::KeyInfo> keys, store::list_keys(repository->backend()));
+  // By name alone, so that a damaged key can be removed, too.
+  KIN_TRY_ASSIGN(const std::vector<store::FileInfo> keys, repository->backend().list(store::FileKind::key));
   std::vector<std::string> matches;
-  for (const store::KeyInfo& key : keys)
+  for (const store::FileInfo& key : keys)
     if (key.name.starts_with(options.id)) matches.push_back(key.name);
   if (matches.empty()) return Error(ErrorCode::not_found, "there is no key " + printable(options.id));
   if (matches.size() > 1)
     return Error(ErrorCode::invalid_argument,
-                 fmt::format("key {} is not clear: {} ids start so", options.id, matches.size()));
+                 fmt::format("key {} is not clear: {} ids start so", printable(options.id), matches.size()));
   // So at least this one stays, and its password is known to be known.
   if (matches.front() == repository->key_name())
     return Error(

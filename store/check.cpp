@@ -45,6 +45,7 @@ class Check {
     ++stats_.problems;
     observer_.on_problem(text);
   }
+  Result<void> check_keys();
   Result<void> check_index();
   Result<void> check_snapshots();
   Result<void> check_tree(const ObjectId& tree, const std::string& where, int depth);
@@ -103,6 +104,13 @@ std::vector<FileInfo> Check::choose_packs() const {
   return chosen;
 }
 
+Result<void> Check::check_keys() {
+  KIN_TRY(list_keys(repository_.backend(), [&](const Error& error) {
+    if (error.code() != ErrorCode::unsupported) problem(error.message());  // a newer kin's is no damage
+  }));
+  return {};
+}
+
 Result<void> Check::check_index() {
   KIN_TRY_ASSIGN(packs_, repository_.backend().list(FileKind::pack));
   std::sort(packs_.begin(), packs_.end(),
@@ -112,11 +120,19 @@ Result<void> Check::check_index() {
   for (const FileInfo& pack : packs_) sizes[pack.name] = pack.size;
   std::set<std::string> to_read, indexed, reported;
   for (const FileInfo& pack : choose_packs()) to_read.insert(pack.name);
+  // Nothing that kin left behind is so short: a file that lost its content, or no file at all.
+  for (const FileInfo& pack : packs_) {
+    if (pack.size >= PackBuilder::kPrefixBytes) continue;
+    const auto start =
+        repository_.backend().get_range({FileKind::pack, pack.name}, 0, PackBuilder::kPrefixBytes);
+    if (!start && reported.insert(pack.name).second) problem(start.error().message());
+  }
 
   KIN_TRY_ASSIGN(const std::vector<FileInfo> segments, repository_.backend().list(FileKind::index));
   for (const FileInfo& file : segments) {
     KIN_TRY(stopped());
     const auto segment = repository_.load_index_segment(file.name);
+    if (!segment && segment.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
     if (!segment) {
       problem(segment.error().message());
       continue;
@@ -186,6 +202,8 @@ Result<void> Check::check_snapshots() {
   for (const SnapshotId& id : ids) {
     observer_.on_progress("snapshots", stats_.snapshots, ids.size());
     const auto snapshot = repository_.load_snapshot(id);
+    if (!snapshot && snapshot.error().code() == ErrorCode::not_found)
+      continue;  // removed since it was listed
     ++stats_.snapshots;
     if (!snapshot) {
       problem(snapshot.error().message());
@@ -239,6 +257,7 @@ Result<void> Check::check_packs() {
 }
 
 Result<CheckStats> Check::run() {
+  KIN_TRY(check_keys());
   KIN_TRY(check_index());
   KIN_TRY(check_snapshots());
   if (subset_.kind != ReadSubset::Kind::none) KIN_TRY(check_packs());

@@ -78,13 +78,18 @@ Result<Key> open_key_file(ByteView file, std::string_view password) {
   return in.array<32>();
 }
 
-Result<std::vector<KeyInfo>> list_keys(Backend& backend) {
+Result<std::vector<KeyInfo>> list_keys(Backend& backend, const std::function<void(const Error&)>& on_damage) {
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend.list(FileKind::key));
   std::vector<KeyInfo> out;
   for (const FileInfo& file : files) {
-    KIN_TRY_ASSIGN(const Bytes bytes, backend.get({FileKind::key, file.name}));
-    auto info = read_key_info(bytes);
-    if (!info) return std::move(info).error().context(FileName{FileKind::key, file.name}.text());
+    const FileName name{FileKind::key, file.name};
+    const auto bytes = get_named(backend, name);
+    auto info = bytes ? read_key_info(*bytes) : Result<KeyInfo>(bytes.error());
+    if (!info && info.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
+    if (!info) {
+      on_damage(bytes ? std::move(info).error().context(name.text()) : bytes.error());
+      continue;
+    }
     info->name = file.name;
     out.push_back(*std::move(info));
   }
@@ -97,16 +102,22 @@ Result<OpenedKey> open_any_key(Backend& backend, std::string_view password) {
     return Error(ErrorCode::corrupt,
                  "the repository is encrypted, but its keys are gone: the folder 'keys' is empty");
   // A damaged key must not keep the others from opening; it is reported only if none does.
+  // Its name tells damage from a wrong password, before a changed cost makes us compute for minutes.
   std::optional<Error> damage;
+  bool any_sound = false;
   for (const FileInfo& file : files) {
     const FileName name{FileKind::key, file.name};
-    auto bytes = backend.get(name);
-    auto master = bytes ? open_key_file(*bytes, password) : Result<Key>(std::move(bytes).error());
+    const auto bytes = get_named(backend, name);
+    auto master = bytes ? open_key_file(*bytes, password) : Result<Key>(bytes.error());
     if (master) return OpenedKey{*master, file.name};
-    if (master.error().code() != ErrorCode::wrong_password)
-      damage = std::move(master).error().context(name.text());
+    if (master.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
+    if (master.error().code() == ErrorCode::wrong_password) {
+      any_sound = true;
+    } else {
+      damage = bytes ? std::move(master).error().context(name.text()) : bytes.error();
+    }
   }
-  if (damage && files.size() == 1) return *std::move(damage);
+  if (damage && !any_sound) return *std::move(damage);
   if (damage) return Error(ErrorCode::wrong_password, "wrong password (and " + damage->message() + ")");
   return Error(ErrorCode::wrong_password,
                files.size() == 1 ? "wrong password" : "wrong password: none of the keys opens with it");

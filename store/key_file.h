@@ -6,7 +6,9 @@
 #include "store/backend.h"
 #include "store/crypto.h"
 
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace kin::store {
 
@@ -24,13 +26,14 @@ Result<KeyInfo> read_key_info(ByteView file);
 // wrong_password if the password does not open it (or the file is damaged: there is no telling which).
 Result<Key> open_key_file(ByteView file, std::string_view password);
 
-Result<std::vector<KeyInfo>> list_keys(Backend& backend);
+// A damaged key is told to `on_damage` and left out; it hinders no other.
+Result<std::vector<KeyInfo>> list_keys(Backend& backend, const std::function<void(const Error&)>& on_damage);
 
 struct OpenedKey {
   Key master_key;
   std::string name;  // of the key that opened
 };
-// Tries every key of the repository.
+// Tries every key of the repository. A damaged one counts only if there is no other.
 Result<OpenedKey> open_any_key(Backend& backend, std::string_view password);
 
 // Durable on return.

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Whatever stands in the place of a repository's file is found, named and told as damage; nothing waits for it, and nothing else is hindered.
+source "$(dirname "$0")/lib.sh"
+KIN_PROGRAM=$KIN
+bounded() { timeout -s KILL 60 "$KIN_PROGRAM" "$@"; }
+KIN=bounded
+mkdir tree && seq 20000 >tree/numbers
+export KIN_PASSWORD=first
+run 0 -r repo init
+run 0 -r repo backup tree
+run 0 -r repo backup tree
+KIN_NEW_PASSWORD=second run 0 -r repo key add
+
+damaged() { rm -rf hurt cache && cp -a repo hurt; }
+replace() {
+  rm "$1"
+  case $2 in
+    directory) mkdir "$1" ;;
+    fifo) mkfifo "$1" ;;
+    loop) ln -s "$1" "$1" ;;
+    dangling) ln -s nowhere "$1" ;;
+  esac
+}
+for folder in keys packs index snapshots; do
+  for what in directory fifo loop dangling; do
+    damaged
+    file=$(find "$work/hurt/$folder" -type f | sort | head -1)
+    id=$(basename "$file")
+    replace "$file" $what
+    for password in first second; do
+      KIN_PASSWORD=$password
+      # Of two keys one is gone, so one of the passwords opens nothing.
+      [ $folder = keys ] && ! bounded -r hurt snapshots >/dev/null 2>&1 && continue
+      run 13 -r hurt check
+      says "${id:0:8}"
+      case $folder in
+        keys)
+          run 0 -r hurt restore latest -t "back-$what"
+          run 13 -r hurt key list
+          says "${id:0:8}"
+          [ "$(grep -c "^[* ] [0-9a-f]" out)" = 1 ] || fail "the sound key is not listed"
+          run 0 -r hurt key remove "${id:0:8}"
+          run 0 -r hurt check ;;
+        packs)
+          run 13 -r hurt ls latest
+          says "${id:0:8}" ;;
+        index)
+          run 13 -r hurt ls latest
+          run 0 -r hurt rebuild-index
+          run 0 -r hurt check ;;
+        snapshots)
+          run 13 -r hurt snapshots
+          says "${id:0:8}"
+          grep -q "^1 snapshot" out || fail "the sound snapshot is not listed" ;;
+      esac
+      break
+    done
+    KIN_PASSWORD=first
+  done
+done
+# A pack of content, not of trees.
+for what in directory loop; do
+  damaged
+  for file in $(find "$work/hurt/packs" -type f -size +20k); do replace "$file" $what; done
+  run 13 -r hurt restore latest -t "content-$what"
+done
+# A damaged key, by its content.
+damaged
+for file in hurt/keys/*; do
+  rm -rf bad && cp -a hurt bad
+  printf 'XX' | dd of="bad/keys/$(basename "$file")" bs=1 seek=12 conv=notrunc status=none
+  opened=0
+  for password in first second; do
+    KIN_PASSWORD=$password
+    if bounded -r bad key list >out 2>err; then fail "a damaged key is not told"; fi
+    grep -q "^\*" out && opened=$((opened + 1))
+  done
+  [ $opened = 1 ] || fail "a damaged key hinders the other"
+  KIN_PASSWORD=first
+done
+echo passed
