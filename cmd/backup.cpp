@@ -151,11 +151,11 @@ void print_summary(Context& context, const BackupResult& result, const Options& 
   context.json("summary", fields);
 }
 
-// kin backup as the first command ever typed: it makes the default repository.
-Result<void> make_default_repository(Context& context) {
-  if (!context.options.repository.empty()) return {};
+// kin backup as the first command ever typed: it makes the default repository. True if it did.
+Result<bool> make_default_repository(Context& context) {
+  if (!context.options.repository.empty()) return false;
   const std::string location = default_repository();
-  if (::access((location + "/config").c_str(), F_OK) == 0) return {};
+  if (::access((location + "/config").c_str(), F_OK) == 0) return false;
   std::optional<std::string> password;
   if (has_password(context)) {
     KIN_TRY_ASSIGN(password, read_password(context, "", false));
@@ -164,7 +164,7 @@ Result<void> make_default_repository(Context& context) {
   context.print(fmt::format(
       "made a repository at {}, {}", printable(location),
       password ? "encrypted with your password" : "not encrypted (kin init makes encrypted ones)"));
-  return {};
+  return true;
 }
 
 Result<ExitCode> run(Context& context, const Options& options) {
@@ -183,7 +183,10 @@ Result<ExitCode> run(Context& context, const Options& options) {
     KIN_TRY_ASSIGN(request.walk, walk_options(options, context));
   }
   KIN_TRY_ASSIGN(request.snapshot, describe(options, request.walk));
-  if (!options.dry_run) KIN_TRY(make_default_repository(context));
+  bool first = false;
+  if (!options.dry_run) {
+    KIN_TRY_ASSIGN(first, make_default_repository(context));
+  }
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
   // Now that they are there. By inode, so that no other name leads into them.
   for (const std::string& own : {repository_location(context), cache_directory(context)}) {
@@ -239,6 +242,7 @@ Result<ExitCode> run(Context& context, const Options& options) {
   KIN_TRY(counter.wait());
   if (!result) return std::move(result).error();
   print_summary(context, *result, options, report.progress().seconds());
+  if (first) context.print("kin restore latest --target DIR brings it back");
   return result->summary.skipped > 0 ? ExitCode::incomplete : ExitCode::ok;
 }
 

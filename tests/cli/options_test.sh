@@ -110,6 +110,7 @@ same tree evil/tree
 # The default repository of a first backup.
 run 0 backup tree
 says "not encrypted"
+says "kin restore latest --target DIR brings it back"
 [ -f "$work/data/kin/default/config" ] || fail "the default repository is not where it should be"
 run 0 restore latest -t first
 same tree first/tree

@@ -9,7 +9,7 @@ interrupted() {
   local kin=$! code=0
   sleep 1
   kill -INT "$kin"
-  timeout 5 tail --pid="$kin" -f /dev/null || { kill -KILL "$kin"; fail "kin backup $* did not stop"; }
+  timeout 20 tail --pid="$kin" -f /dev/null || { kill -KILL "$kin"; fail "kin backup $* did not stop"; }
   wait "$kin" || code=$?
   [ "$code" = 130 ] || fail "kin backup $*: exit code $code after SIGINT"
   says "interrupted"
