@@ -17,16 +17,20 @@ if(NOT Xdelta3_INCLUDE_DIR OR NOT Xdelta3_LIBRARY)
   unset(_xdelta3_root)
 endif()
 
+# It reads sections compressed with LZMA.
+find_library(Xdelta3_LZMA_LIBRARY lzma)
+
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Xdelta3
-  REQUIRED_VARS Xdelta3_LIBRARY Xdelta3_INCLUDE_DIR
+  REQUIRED_VARS Xdelta3_LIBRARY Xdelta3_INCLUDE_DIR Xdelta3_LZMA_LIBRARY
   REASON_FAILURE_MESSAGE "scripts/setup builds it")
-mark_as_advanced(Xdelta3_INCLUDE_DIR Xdelta3_LIBRARY)
+mark_as_advanced(Xdelta3_INCLUDE_DIR Xdelta3_LIBRARY Xdelta3_LZMA_LIBRARY)
 
 if(Xdelta3_FOUND AND NOT TARGET xdelta3::xdelta3)
   add_library(xdelta3::xdelta3 UNKNOWN IMPORTED)
   set_target_properties(xdelta3::xdelta3 PROPERTIES
     IMPORTED_LOCATION "${Xdelta3_LIBRARY}"
+    INTERFACE_LINK_LIBRARIES "${Xdelta3_LZMA_LIBRARY}"
     # Imported, hence a system directory: our warnings do not apply to xdelta3.h.
     INTERFACE_INCLUDE_DIRECTORIES "${Xdelta3_INCLUDE_DIR}"
     # xdelta3.h expects its own configure script's results, and lays out its structs by them. They
