@@ -21,6 +21,18 @@ int window_log(std::size_t bytes) {
   return std::min(std::max(log, 10), kMostWindowLog);
 }
 
+// From which size of base and content on zstd is to look for long matches far away (by an index of its own,
+// of one position in 128). Its ordinary tables grow with the level, not with the base: of a base that is
+// larger than they hold, zstd forgets all but the end. Measured at level 3, base and content of 4 MiB each,
+// three bytes inserted: 1.4 MB without, 438 bytes with. Where the tables suffice it only costs: about a
+// millisecond per MiB, and up to a tenth of the size, since a long match is taken even where several shorter
+// ones would be cheaper.
+std::size_t least_for_long_matches(int level) {
+  if (level < 3) return 256 << 10;
+  if (level < 9) return 2 << 20;
+  return 16 << 20;
+}
+
 class ZstdCodec : public Codec {
  public:
   explicit ZstdCodec(int level)
@@ -35,7 +47,11 @@ class ZstdCodec : public Codec {
     // The block's header has the size, and the seal is the checksum.
     ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
     ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, window_log(base.size() + content.size()));
-    if (!base.empty()) ZSTD_CCtx_refPrefix(context, base.data(), base.size());
+    if (!base.empty()) {
+      if (base.size() + content.size() >= least_for_long_matches(level_))
+        ZSTD_CCtx_setParameter(context, ZSTD_c_enableLongDistanceMatching, 1);
+      ZSTD_CCtx_refPrefix(context, base.data(), base.size());
+    }
     Bytes out(ZSTD_compressBound(content.size()));
     const std::size_t size = ZSTD_compress2(context, out.data(), out.size(), content.data(), content.size());
     if (ZSTD_isError(size)) return Error(ErrorCode::io, std::string("zstd: ") + ZSTD_getErrorName(size));
