@@ -32,6 +32,7 @@ enum class ExitCode {
   corrupt = 13,
   not_found = 14,    // no such snapshot or path
   unsupported = 15,  // made by a newer kin
+  wrong_base = 16,   // a delta was made from another file
   interrupted = 130,
   nobody_reads = 141,  // as a shell tells of a program that SIGPIPE ended
 };

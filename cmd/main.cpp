@@ -33,6 +33,8 @@ ExitCode exit_code_for(const Error& error) {
       return ExitCode::locked;
     case ErrorCode::wrong_password:
       return ExitCode::wrong_password;
+    case ErrorCode::wrong_base:
+      return ExitCode::wrong_base;
     case ErrorCode::corrupt:
       return ExitCode::corrupt;
     case ErrorCode::not_found:

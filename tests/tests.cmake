@@ -10,6 +10,7 @@ add_executable(kin_tests
   tests/lib/base/worker_pool_test.cpp
   tests/lib/delta/block_test.cpp
   tests/lib/delta/codec_test.cpp
+  tests/lib/delta/vcdiff_test.cpp
   tests/lib/engine/backup_restore_test.cpp
   tests/lib/engine/path_filter_test.cpp
   tests/lib/engine/restore_test.cpp
@@ -41,7 +42,7 @@ add_test(NAME unit_others COMMAND kin_tests "~[repository]")
 add_custom_target(unit_tests DEPENDS kin_tests)
 
 # Parsers of bytes from outside: with KIN_FUZZ a fuzzer each, otherwise what was found so far is replayed.
-foreach(target block_header config_key index_segment snapshot wire_tree zstd_decode)
+foreach(target block_header config_key index_segment snapshot wire_tree xdelta3_decode zstd_decode)
   add_executable(fuzz_${target} tests/fuzz/fuzz_${target}.cpp)
   target_link_libraries(fuzz_${target} PRIVATE kin_settings kin_store kin_lib)
   if(KIN_FUZZ)

@@ -21,6 +21,7 @@ enum class ErrorCode {
   cancelled,         // the user asked to stop
   no_repository,     // the place given holds no repository
   wrong_password,    // no key of the repository opens with this password
+  wrong_base,        // a delta was made from other bytes than those given
 };
 
 class [[nodiscard]] Error {

@@ -25,7 +25,7 @@ class Codec {
 };
 
 // Written to disk; no number is ever reused.
-enum class CodecId : std::uint8_t { plain = 0, zstd = 1 };
+enum class CodecId : std::uint8_t { plain = 0, zstd = 1, xdelta3 = 2 };
 
 struct CodecEntry {
   CodecId id;

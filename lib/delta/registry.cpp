@@ -4,6 +4,7 @@ namespace kin {
 
 std::unique_ptr<Codec> make_plain_codec(int level);
 std::unique_ptr<Codec> make_zstd_codec(int level);
+std::unique_ptr<Codec> make_xdelta3_codec(int level);
 
 namespace {
 
@@ -11,6 +12,7 @@ constexpr CodecEntry kCodecs[] = {
     // wire id, name, factory
     {CodecId::plain, "plain", make_plain_codec},
     {CodecId::zstd, "zstd", make_zstd_codec},
+    {CodecId::xdelta3, "xdelta3", make_xdelta3_codec},
 };
 
 }  // namespace

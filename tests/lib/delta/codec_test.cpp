@@ -138,14 +138,16 @@ TEST_CASE("a damaged payload is an error or content of the right length", "[code
 }
 
 TEST_CASE("a payload cut short is never taken for the whole", "[codec]") {
-  const Bytes content = text_like(17, 3000);
+  const Bytes content = text_like(17, 3000), base = edited(content, 28);
   for (const CodecEntry& entry : all_codecs()) {
     const std::unique_ptr<Codec> codec = entry.make(kLevel);
-    const Bytes payload = value_of(codec->encode({}, content));
-    testing::for_each_cut(payload, [&](const Bytes& cut, const std::string& what) {
-      INFO(entry.name << ": " << what);
-      CHECK(code_of(codec->decode({}, cut, content.size())) == ErrorCode::corrupt);
-    });
+    for (const ByteView used : {ByteView(), ByteView(base)}) {
+      const Bytes payload = value_of(codec->encode(used, content));
+      testing::for_each_cut(payload, [&](const Bytes& cut, const std::string& what) {
+        INFO(entry.name << ": " << what);
+        CHECK(code_of(codec->decode(used, cut, content.size())) == ErrorCode::corrupt);
+      });
+    }
   }
 }
 
@@ -153,12 +155,13 @@ TEST_CASE("a payload that gives more or fewer bytes than it should is corrupt", 
   for (const CodecEntry& entry : all_codecs()) {
     const std::unique_ptr<Codec> codec = entry.make(kLevel);
     for (const std::size_t size : {std::size_t{1}, std::size_t{1000}, std::size_t{200'000}}) {
-      const Bytes payload = value_of(codec->encode({}, text_like(18, size)));
-      INFO(entry.name << " " << size);
-      CHECK(code_of(codec->decode({}, payload, size - 1)) == ErrorCode::corrupt);
-      CHECK(code_of(codec->decode({}, payload, size + 1)) == ErrorCode::corrupt);
-      CHECK(code_of(codec->decode({}, payload, 0)) == ErrorCode::corrupt);
-      CHECK(code_of(codec->decode({}, payload, 10 * size)) == ErrorCode::corrupt);
+      const Bytes content = text_like(18, size), base = edited(content, 29);
+      for (const ByteView used : {ByteView(), ByteView(base)}) {
+        const Bytes payload = value_of(codec->encode(used, content));
+        INFO(entry.name << " " << size);
+        for (const std::size_t wrong : {size - 1, size + 1, std::size_t{0}, 10 * size})
+          CHECK(code_of(codec->decode(used, payload, wrong)) == ErrorCode::corrupt);
+      }
     }
   }
 }
@@ -186,8 +189,9 @@ TEST_CASE("a wrong base gives an error or other bytes, never a crash", "[codec]"
   for (const CodecEntry& entry : all_codecs()) {
     const std::unique_ptr<Codec> codec = entry.make(kLevel);
     const Bytes payload = value_of(codec->encode(base, content));
-    for (const Bytes& wrong : {Bytes{}, Bytes{1}, text_like(23, 10'000),
-                               Bytes(base.begin(), base.begin() + 5000), random_bytes(24, 1 << 20)}) {
+    for (const Bytes& wrong : {Bytes{}, Bytes{1}, text_like(23, 10'000), edited(base, 30),
+                               Bytes(base.begin(), base.begin() + 5000), Bytes(base.begin(), base.end() - 1),
+                               random_bytes(24, 1 << 20)}) {
       const auto decoded = codec->decode(wrong, payload, content.size());
       INFO(entry.name << " " << wrong.size());
       CHECK((!decoded || decoded->size() == content.size()));
@@ -214,6 +218,8 @@ TEST_CASE("the numbers of codecs never change", "[codec]") {
   REQUIRE(find_codec(1) != nullptr);
   CHECK(std::string(find_codec(0)->name) == "plain");
   CHECK(std::string(find_codec(1)->name) == "zstd");
+  REQUIRE(find_codec(2) != nullptr);
+  CHECK(std::string(find_codec(2)->name) == "xdelta3");
 }
 
 TEST_CASE("zstd makes text small, and a near copy of its base tiny", "[codec][zstd]") {
@@ -225,6 +231,33 @@ TEST_CASE("zstd makes text small, and a near copy of its base tiny", "[codec][zs
   // The far end of the base is within reach.
   const Bytes start(noise.begin(), noise.begin() + 300'000);
   CHECK(value_of(codec->encode(noise, start)).size() < 1000);
+}
+
+TEST_CASE("what was put into a large base costs little, at any level", "[codec]") {
+  const Bytes base = random_bytes(31, 4 << 20);
+  Bytes content = base;
+  content.insert(content.begin() + 100, {1, 2, 3});
+  for (const CodecEntry& entry : all_codecs()) {
+    if (entry.id == CodecId::plain) continue;
+    for (const int level : {1, 3, 6, 9}) {
+      const std::unique_ptr<Codec> codec = entry.make(level);
+      const Bytes payload = value_of(codec->encode(base, content));
+      INFO(entry.name << " level " << level);
+      CHECK(payload.size() < 2000);
+      CHECK(equal(value_of(codec->decode(base, payload, content.size())), content));
+    }
+  }
+}
+
+TEST_CASE("xdelta3 makes a near copy of its base tiny, whatever their size", "[codec]") {
+  const std::unique_ptr<Codec> codec = find_codec(static_cast<std::uint8_t>(CodecId::xdelta3))->make(kLevel);
+  for (const std::size_t size : {1000, 100'000, 20 << 20}) {  // the last in several windows
+    const Bytes base = random_bytes(32, size), content = edited(base, 33);
+    const Bytes payload = value_of(codec->encode(base, content));
+    INFO(size);
+    CHECK(payload.size() < 200);
+    CHECK(equal(value_of(codec->decode(base, payload, content.size())), content));
+  }
 }
 
 TEST_CASE("zstd does not unpack more than was asked for", "[codec][zstd]") {
