@@ -10,8 +10,8 @@ namespace kin {
 namespace {
 
 constexpr std::size_t kBlockBytes = 1 << 20;
-constexpr std::uint64_t kNoBlock = ~std::uint64_t{0};
-constexpr std::size_t kMostBlocks = 66;  // 64 MiB, where they begin within a block, and the one ahead
+// 64 MiB, where they begin within a block, and the one ahead. Below 256, for places_.
+constexpr std::size_t kMostBlocks = 66;
 
 }  // namespace
 
@@ -28,27 +28,32 @@ Result<std::unique_ptr<FileVcdiffBase>> FileVcdiffBase::open(const std::string& 
       new FileVcdiffBase(std::move(fd), path, static_cast<std::uint64_t>(info.st_size)));
 }
 
+FileVcdiffBase::FileVcdiffBase(Fd fd, std::string path, std::uint64_t size)
+    : fd_(std::move(fd)), path_(std::move(path)), size_(size), places_(size / kBlockBytes + 1) {}
+
 std::size_t FileVcdiffBase::block_size() const { return kBlockBytes; }
 
 Result<ByteView> FileVcdiffBase::block(std::uint64_t number) {
-  if (number > size_ / kBlockBytes) return ByteView();
-  const auto found = std::ranges::find(blocks_, number, &Block::number);
-  if (found != blocks_.end()) {
-    found->last_use = ++uses_;
-    return ByteView(found->bytes);
+  if (number >= places_.size()) return ByteView();
+  if (const std::size_t place = places_[number]; place > 0) {
+    Block& found = blocks_[place - 1];
+    found.last_use = ++uses_;
+    return ByteView(found.bytes);
   }
-  const std::uint64_t offset = number * kBlockBytes;
-  const std::size_t wanted = static_cast<std::size_t>(std::min<std::uint64_t>(kBlockBytes, size_ - offset));
   if (blocks_.size() < kMostBlocks) blocks_.emplace_back();
-  Block& block = *std::ranges::min_element(blocks_, {}, &Block::last_use);
-  block.number = kNoBlock;  // until it is read
-  block.bytes.resize(wanted);
-  KIN_TRY_ASSIGN(const std::size_t got, read_up_to_at(fd_.get(), block.bytes, offset, path_));
+  const auto oldest = std::ranges::min_element(blocks_, {}, &Block::last_use);
+  if (oldest->last_use > 0) places_[oldest->number] = 0;
+  oldest->last_use = 0;  // until it is read
+  const std::uint64_t offset = number * kBlockBytes;
+  oldest->bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(kBlockBytes, size_ - offset)));
+  KIN_TRY_ASSIGN(const std::size_t got, read_up_to_at(fd_.get(), oldest->bytes, offset, path_));
   // The library relies on the size that it was told.
-  if (got != wanted) return Error(ErrorCode::io, printable(path_) + " became shorter while it was read");
-  block.number = number;
-  block.last_use = ++uses_;
-  return ByteView(block.bytes);
+  if (got != oldest->bytes.size())
+    return Error(ErrorCode::io, printable(path_) + " became shorter while it was read");
+  oldest->number = number;
+  oldest->last_use = ++uses_;
+  places_[number] = static_cast<std::uint8_t>(oldest - blocks_.begin() + 1);
+  return ByteView(oldest->bytes);
 }
 
 }  // namespace kin

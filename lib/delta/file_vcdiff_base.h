@@ -27,14 +27,16 @@ class FileVcdiffBase : public VcdiffBase {
     Bytes bytes;
   };
 
-  FileVcdiffBase(Fd fd, std::string path, std::uint64_t size)
-      : fd_(std::move(fd)), path_(std::move(path)), size_(size) {}
+  FileVcdiffBase(Fd fd, std::string path, std::uint64_t size);
 
   const Fd fd_;
   const std::string path_;
   const std::uint64_t size_;
   std::uint64_t uses_ = 0;
   std::vector<Block> blocks_;
+  // By number, one more than where it is in blocks_, or 0. The encoder asks once for every second byte of
+  // content that is nowhere in the base, so this must be quick.
+  std::vector<std::uint8_t> places_;
 };
 
 }  // namespace kin
