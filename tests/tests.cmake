@@ -22,6 +22,9 @@ add_executable(kin_tests
   tests/store/backend_test.cpp
   tests/store/config_test.cpp
   tests/store/crypto_test.cpp
+  tests/store/feature_index_test.cpp
+  tests/store/feature_page_test.cpp
+  tests/store/feature_table_test.cpp
   tests/store/index_segment_test.cpp
   tests/store/key_file_test.cpp
   tests/store/object_index_test.cpp
@@ -40,6 +43,10 @@ target_link_libraries(kin_tests PRIVATE kin_settings kin_store kin_lib)
 add_test(NAME unit_repository COMMAND kin_tests "[repository]")
 add_test(NAME unit_others COMMAND kin_tests "~[repository]")
 add_custom_target(unit_tests DEPENDS kin_tests)
+
+# Measures, and is no test: scripts/bench features.
+add_executable(feature_store_bench EXCLUDE_FROM_ALL tests/bench/feature_store_bench.cpp)
+target_link_libraries(feature_store_bench PRIVATE kin_settings kin_store kin_lib)
 
 # Parsers of bytes from outside: with KIN_FUZZ a fuzzer each, otherwise what was found so far is replayed.
 foreach(target block_header config_key index_segment snapshot wire_tree xdelta3_decode zstd_decode)

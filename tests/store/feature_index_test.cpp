@@ -1,0 +1,510 @@
+#include "store/feature_index.h"
+
+#include "tests/support/expect.h"
+#include "tests/support/random_bytes.h"
+#include "tests/support/temp_dir.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+namespace kin::store {
+namespace {
+
+using testing::code_of;
+using testing::Random;
+using testing::require_ok;
+using testing::TempDir;
+using testing::value_of;
+
+// As little as the index works with: it spills every few dozen objects.
+constexpr FeatureIndexLimits kTiny{16 << 10, 16 << 10};
+
+ObjectId id(std::uint64_t number) { return ObjectId{hash(as_bytes(std::to_string(number)))}; }
+
+Sketch sketch(std::uint64_t first, std::uint64_t count = 16) {
+  Sketch out;
+  for (std::uint64_t i = 0; i < count; ++i) out.push_back(first + i);
+  return out;
+}
+
+std::vector<ObjectId> found(FeatureIndex& index, const Sketch& of, std::size_t most = 4) {
+  std::vector<ObjectId> out;
+  for (const Candidate& candidate : value_of(index.candidates(of, most))) out.push_back(candidate.id);
+  return out;
+}
+
+bool has_object(FeatureIndex& index, std::uint64_t number) {
+  return found(index, sketch(100 * number), 1) == std::vector{id(number)};
+}
+
+void add_objects(FeatureIndex& index, std::uint64_t first, std::uint64_t count) {
+  for (std::uint64_t i = first; i < first + count; ++i) require_ok(index.add(id(i), sketch(100 * i)));
+}
+
+std::size_t entries_in(const std::string& directory) {
+  return static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator(directory), std::filesystem::directory_iterator()));
+}
+
+// The runs of the index in `directory`.
+std::vector<std::string> run_files(const std::string& directory) {
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator(directory + "/features-1/runs"))
+    if (entry.is_regular_file()) out.push_back(entry.path().string());
+  return out;
+}
+
+// Objects as they might be: some like another, some features very common. The answers, as text.
+std::string answers(FeatureIndex& index, std::uint64_t objects, std::uint64_t commit_every) {
+  Random random(7);
+  std::vector<Sketch> sketches;
+  std::string out;
+  for (std::uint64_t first = 0; first < objects; first += 16) {
+    for (std::uint64_t i = 0; i < 16; ++i) {
+      Sketch made;
+      const Sketch like = sketches.empty() ? Sketch() : sketches[random.below(sketches.size())];
+      for (std::uint64_t feature = 0; feature < 16; ++feature)
+        made.push_back(!like.empty() && random.below(2) == 0 ? like[feature] : random.next() >> 24);
+      made[15] = random.below(3);  // of more than 4096 objects, after a while
+      sketches.push_back(made);
+    }
+    std::vector<const Sketch*> batch;
+    for (std::uint64_t i = 0; i < 12; ++i)
+      batch.push_back(&sketches[first + i]);  // the last four are not fetched
+    require_ok(index.prefetch(batch));
+    for (std::uint64_t i = first; i < first + 16; ++i) {
+      for (const Candidate& candidate : value_of(index.candidates(sketches[i], 3)))
+        out += candidate.id.short_hex() + ":" + std::to_string(candidate.matches) + " ";
+      out += "\n";
+      require_ok(index.add(id(i), sketches[i]));
+      if ((i + 1) % commit_every == 0) require_ok(index.commit(std::to_string(i)));
+    }
+  }
+  return out;
+}
+
+// Every file whose name has this in it becomes rubbish of the same length.
+void ruin(const std::string& directory, const std::string& part) {
+  std::size_t ruined = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    if (!entry.is_regular_file() || name == "LOCK" || name == "lock" || name.find(part) == std::string::npos)
+      continue;
+    const Bytes rubbish = testing::random_bytes(5, std::max<std::size_t>(entry.file_size(), 100));
+    std::ofstream(entry.path(), std::ios::binary) << as_text(rubbish);
+    ++ruined;
+  }
+  REQUIRE(ruined > 0);
+}
+
+}  // namespace
+
+TEST_CASE("the object with the most matching features comes first", "[feature_index]") {
+  const TempDir directory;
+  const auto index = value_of(FeatureIndex::open_temporary(directory.path()));
+  require_ok(index->add(id(1), sketch(0, 4)));
+  require_ok(index->add(id(2), sketch(0, 8)));
+  require_ok(index->add(id(3), sketch(6, 4)));
+  const auto candidates = value_of(index->candidates(sketch(0, 8), 10));
+  REQUIRE(candidates.size() == 3);
+  CHECK(candidates[0].id == id(2));
+  CHECK(candidates[0].matches == 8);
+  CHECK(candidates[1].id == id(1));
+  CHECK(candidates[1].matches == 4);
+  CHECK(candidates[2].id == id(3));
+  CHECK(candidates[2].matches == 2);
+  CHECK(found(*index, sketch(0, 8), 2) == std::vector{id(2), id(1)});
+  CHECK(found(*index, sketch(0, 8), 0).empty());
+  CHECK(found(*index, sketch(50)).empty());
+  CHECK(found(*index, {}).empty());
+}
+
+TEST_CASE("of equal matches the rarer feature wins, then the newer object", "[feature_index]") {
+  const TempDir directory;
+  const auto index = value_of(FeatureIndex::open_temporary(directory.path()));
+  require_ok(index->add(id(1), {1000}));
+  for (std::uint64_t i = 2; i < 6; ++i) require_ok(index->add(id(i), {2000}));
+  CHECK(found(*index, {1000, 2000}, 3) == std::vector{id(1), id(5), id(4)});
+}
+
+TEST_CASE("a feature names its eight newest objects", "[feature_index]") {
+  const TempDir directory;
+  for (const FeatureIndexLimits& limits : {FeatureIndexLimits(), kTiny}) {
+    const auto index = value_of(FeatureIndex::open_temporary(directory.path(), limits));
+    std::vector<ObjectId> expected;
+    for (std::uint64_t i = 0; i < 100; ++i) require_ok(index->add(id(i), {42}));
+    for (std::uint64_t i = 100; i-- > 92;) expected.push_back(id(i));
+    CHECK(found(*index, {42}, 100) == expected);
+  }
+}
+
+TEST_CASE("a feature of more than 4096 objects names none", "[feature_index]") {
+  const TempDir directory;
+  const auto index = value_of(FeatureIndex::open_temporary(directory.path()));
+  for (std::uint64_t i = 0; i < 4096; ++i) {
+    require_ok(index->add(id(i), {42}));
+    if (i % 1000 == 0) require_ok(index->commit(std::to_string(i)));
+  }
+  CHECK(found(*index, {42}, 100).size() == 8);
+  require_ok(index->add(id(4096), {42, 43}));
+  CHECK(found(*index, {42}).empty());
+  CHECK(found(*index, {42, 43}) == std::vector{id(4096)});
+  require_ok(index->commit("last"));
+  require_ok(index->add(id(4097), {42}));
+  CHECK(found(*index, {42}).empty());
+}
+
+TEST_CASE("an object that was added twice is one candidate", "[feature_index]") {
+  const TempDir directory;
+  const auto index = value_of(FeatureIndex::open_temporary(directory.path()));
+  require_ok(index->add(id(1), sketch(0)));
+  require_ok(index->add(id(2), sketch(0, 4)));
+  require_ok(index->add(id(1), sketch(0)));
+  CHECK(found(*index, sketch(0)) == std::vector{id(1), id(2)});
+}
+
+TEST_CASE("features beyond 40 bits, doubled ones and long sketches are taken as they are",
+          "[feature_index]") {
+  const TempDir directory;
+  const auto index = value_of(FeatureIndex::open_temporary(directory.path(), kTiny));
+  require_ok(index->add(id(1), {~Feature{0}, 0, 0, 0}));
+  require_ok(index->add(id(2), {}));
+  require_ok(index->add(id(3), sketch(1'000'000, 5000)));
+  require_ok(index->commit("one"));
+  const auto candidates = value_of(index->candidates({0, 0, ~Feature{0}}, 10));
+  REQUIRE(candidates.size() == 1);
+  CHECK(candidates[0].id == id(1));
+  CHECK(candidates[0].matches == 2);
+  CHECK(value_of(index->candidates(sketch(1'000'000, 5000), 1)).at(0).matches == 5000);
+}
+
+TEST_CASE("neither spilling nor committing changes an answer", "[feature_index]") {
+  const TempDir directory;
+  constexpr std::uint64_t kObjects = 14'000;  // so that the three features of all become too common
+  const std::string expected =
+      answers(*value_of(FeatureIndex::open_temporary(directory.path())), kObjects, kObjects * 2);
+  CHECK(expected.size() > 400'000);
+  const bool commits =
+      answers(*value_of(FeatureIndex::open_temporary(directory.path())), kObjects, 300) == expected;
+  CHECK(commits);
+  const bool spills = answers(*value_of(FeatureIndex::open_temporary(directory.path(), kTiny)), kObjects,
+                              kObjects * 2) == expected;
+  CHECK(spills);
+  const bool both =
+      answers(*value_of(FeatureIndex::open_temporary(directory.path(), kTiny)), kObjects, 777) == expected;
+  CHECK(both);
+}
+
+TEST_CASE("what was prefetched stays complete when memory is spilled", "[feature_index]") {
+  const TempDir directory;
+  const auto index = value_of(FeatureIndex::open_temporary(directory.path()));
+  require_ok(index->add(id(1), sketch(0)));
+  const Sketch wanted = sketch(0);
+  const Sketch* const batch[] = {&wanted};
+  require_ok(index->prefetch(batch));
+  require_ok(index->add(id(2), sketch(0)));
+  require_ok(index->commit("one"));
+  require_ok(index->add(id(3), sketch(0)));
+  CHECK(found(*index, wanted) == std::vector{id(3), id(2), id(1)});
+  require_ok(index->commit("two"));
+  require_ok(index->commit("three"));
+  CHECK(found(*index, wanted) == std::vector{id(3), id(2), id(1)});
+}
+
+TEST_CASE("what is committed is there after opening again, with the segments' names", "[feature_index]") {
+  const TempDir directory;
+  {
+    const auto index = value_of(FeatureIndex::open(directory / "cache"));
+    CHECK(index->segments().empty());
+    add_objects(*index, 0, 100);
+    require_ok(index->commit("one"));
+    add_objects(*index, 100, 100);
+    require_ok(index->commit("two"));
+    require_ok(index->commit("nothing new"));
+    add_objects(*index, 200, 10);  // not committed
+  }
+  const auto index = value_of(FeatureIndex::open(directory / "cache"));
+  CHECK(index->segments() == std::set<std::string>{"one", "two", "nothing new"});
+  for (std::uint64_t i = 0; i < 200; ++i) REQUIRE(has_object(*index, i));
+  CHECK(found(*index, sketch(100 * 205)).empty());
+  // Numbers go on where they were: nothing new hides what is old.
+  add_objects(*index, 300, 100);
+  require_ok(index->commit("three"));
+  for (std::uint64_t i = 0; i < 200; ++i) REQUIRE(has_object(*index, i));
+  for (std::uint64_t i = 300; i < 400; ++i) REQUIRE(has_object(*index, i));
+}
+
+TEST_CASE("objects that were spilled and never committed do not take the place of others",
+          "[feature_index]") {
+  const TempDir directory;
+  {
+    const auto index = value_of(FeatureIndex::open(directory.path(), kTiny));
+    add_objects(*index, 0, 500);
+  }
+  const auto index = value_of(FeatureIndex::open(directory.path(), kTiny));
+  CHECK(index->segments().empty());
+  add_objects(*index, 1000, 500);
+  for (std::uint64_t i = 0; i < 500; ++i) {
+    const auto before = found(*index, sketch(100 * i), 1);
+    if (!before.empty()) REQUIRE(before[0] == id(i));
+    REQUIRE(has_object(*index, 1000 + i));
+  }
+}
+
+TEST_CASE("a run that the catalogue does not list is removed", "[feature_index]") {
+  // As after a crash between writing a run and what makes it count, which is in RocksDB's log: that goes.
+  const TempDir directory;
+  {
+    const auto index = value_of(FeatureIndex::open(directory.path()));
+    add_objects(*index, 0, 100);
+    require_ok(index->commit("one"));
+  }
+  CHECK(run_files(directory.path()).size() == 1);
+  for (const auto& entry : std::filesystem::directory_iterator(directory / "features-1/runs/catalogue"))
+    if (entry.path().extension() == ".log") std::filesystem::remove(entry.path());
+  const auto index = value_of(FeatureIndex::open(directory.path()));
+  CHECK(index->segments().empty());
+  CHECK(run_files(directory.path()).empty());
+  add_objects(*index, 50, 100);
+  require_ok(index->commit("two"));
+  CHECK(found(*index, sketch(100)).empty());
+  for (std::uint64_t i = 50; i < 150; ++i) REQUIRE(has_object(*index, i));
+}
+
+TEST_CASE("many commits leave few files", "[feature_index]") {
+  const TempDir directory;
+  const auto index = value_of(FeatureIndex::open(directory.path()));
+  for (std::uint64_t i = 0; i < 60; ++i) {
+    add_objects(*index, 10 * i, 10);
+    require_ok(index->commit(std::to_string(i)));
+  }
+  CHECK(run_files(directory.path()).size() < 4);
+  for (std::uint64_t i = 0; i < 600; ++i) REQUIRE(has_object(*index, i));
+}
+
+TEST_CASE("a feature index that is in use is busy, and free again afterwards", "[feature_index]") {
+  const TempDir directory;
+  {
+    const auto index = value_of(FeatureIndex::open(directory / "cache"));
+    CHECK(code_of(FeatureIndex::open(directory / "cache")) == ErrorCode::busy);
+    add_objects(*index, 0, 10);
+    require_ok(index->commit("one"));  // undisturbed
+  }
+  CHECK(has_object(*value_of(FeatureIndex::open(directory / "cache")), 5));
+}
+
+TEST_CASE("a temporary feature index leaves nothing behind", "[feature_index]") {
+  const TempDir directory;
+  {
+    const auto first = value_of(FeatureIndex::open_temporary(directory.path()));
+    const auto second = value_of(FeatureIndex::open_temporary(directory.path(), kTiny));
+    add_objects(*first, 0, 10);
+    add_objects(*second, 10, 1000);
+    CHECK(found(*second, sketch(0)).empty());
+    CHECK(has_object(*second, 12));
+    CHECK(entries_in(directory.path()) == 2);
+  }
+  CHECK(entries_in(directory.path()) == 0);
+}
+
+TEST_CASE("a cleared feature index knows nothing and can be filled again", "[feature_index]") {
+  const TempDir directory;
+  const auto index = value_of(FeatureIndex::open(directory.path()));
+  add_objects(*index, 0, 10);
+  require_ok(index->commit("one"));
+  add_objects(*index, 10, 10);
+  require_ok(index->clear());
+  CHECK(index->segments().empty());
+  CHECK(found(*index, sketch(100)).empty());
+  CHECK(found(*index, sketch(1100)).empty());
+  add_objects(*index, 5, 10);
+  require_ok(index->commit("two"));
+  CHECK(has_object(*index, 7));
+  CHECK(index->segments() == std::set<std::string>{"two"});
+}
+
+TEST_CASE("a damaged feature index is emptied, whichever of its files is rubbish", "[feature_index]") {
+  const std::string part = GENERATE(as<std::string>(), "CURRENT", "MANIFEST", ".log", "run-", "");
+  INFO(part);
+  const TempDir directory;
+  {
+    const auto index = value_of(FeatureIndex::open(directory.path()));
+    add_objects(*index, 0, 1000);
+    require_ok(index->commit("one"));
+  }
+  ruin(directory / "features-1/runs", part);
+  const auto index = value_of(FeatureIndex::open(directory.path()));
+  for (std::uint64_t i = 0; i < 1000; i += 100) {
+    const auto known = found(*index, sketch(100 * i), 1);  // no error, and nothing wrong
+    if (!known.empty()) CHECK(known[0] == id(i));
+  }
+  if (!index->segments().contains("one")) {
+    add_objects(*index, 0, 1000);
+    require_ok(index->commit("one"));
+  }
+  for (std::uint64_t i = 0; i < 1000; ++i) REQUIRE(has_object(*index, i));
+}
+
+TEST_CASE("damage that shows late empties the index, and what was lost is not recorded", "[feature_index]") {
+  const TempDir directory;
+  {
+    const auto index = value_of(FeatureIndex::open(directory / "whole"));
+    add_objects(*index, 0, 100);
+    require_ok(index->commit("one"));
+  }
+  const auto files = run_files(directory / "whole");
+  REQUIRE(files.size() == 1);
+  const auto size = std::filesystem::file_size(files[0]);
+  const std::string name = std::filesystem::path(files[0]).filename().string();
+  std::size_t emptied = 0, kept = 0;
+  for (std::uint64_t at = 0; at < size; at += std::max<std::uint64_t>(1, size / 150)) {
+    const std::string copy = directory / "copy";
+    std::filesystem::remove_all(copy);
+    std::filesystem::copy(directory / "whole", copy, std::filesystem::copy_options::recursive);
+    {
+      std::fstream damaged(copy + "/features-1/runs/" + name,
+                           std::ios::in | std::ios::out | std::ios::binary);
+      damaged.seekg(static_cast<std::streamoff>(at));
+      const char before = static_cast<char>(damaged.get());
+      damaged.seekp(static_cast<std::streamoff>(at));
+      damaged.put(static_cast<char>(before ^ 0x55));
+    }
+    const auto index = value_of(FeatureIndex::open(copy));
+    require_ok(index->add(id(1000), sketch(100'000)));
+    bool all = true;
+    for (std::uint64_t i = 0; i < 100; ++i) {
+      const auto known = found(*index, sketch(100 * i), 1);
+      if (!known.empty()) REQUIRE(known[0] == id(i));
+      all = all && !known.empty();
+    }
+    require_ok(index->commit("two"));
+    const std::set<std::string> segments = index->segments();
+    if (all) {
+      REQUIRE(segments == std::set<std::string>{"one", "two"});
+      ++kept;  // a damaged filter is made again
+    } else {
+      REQUIRE(segments.empty());
+      ++emptied;
+    }
+    require_ok(index->add(id(1001), sketch(100'100)));
+    require_ok(index->commit("three"));
+    REQUIRE(index->segments().contains("three"));
+    REQUIRE(has_object(*index, 1001));
+  }
+  CHECK(emptied > 50);
+  CHECK(kept > 5);
+}
+
+TEST_CASE("a run that was cut short or is gone empties the index", "[feature_index]") {
+  const TempDir directory;
+  {
+    const auto index = value_of(FeatureIndex::open(directory.path()));
+    add_objects(*index, 0, 100);
+    require_ok(index->commit("one"));
+  }
+  const auto files = run_files(directory.path());
+  REQUIRE(files.size() == 1);
+  SECTION("cut short") { std::filesystem::resize_file(files[0], std::filesystem::file_size(files[0]) - 1); }
+  SECTION("empty") { std::filesystem::resize_file(files[0], 0); }
+  SECTION("gone") { std::filesystem::remove(files[0]); }
+  const auto index = value_of(FeatureIndex::open(directory.path()));
+  CHECK(index->segments().empty());
+  add_objects(*index, 0, 100);
+  require_ok(index->commit("one"));
+  CHECK(has_object(*index, 50));
+}
+
+TEST_CASE("a run that is cut short while it is open empties the index", "[feature_index]") {
+  const TempDir directory;
+  const auto index = value_of(FeatureIndex::open(directory.path()));
+  add_objects(*index, 0, 100);
+  require_ok(index->commit("one"));
+  std::filesystem::resize_file(run_files(directory.path()).at(0), 100);
+  add_objects(*index, 100, 10);
+  const Sketch wanted = sketch(100);
+  const Sketch* const batch[] = {&wanted};
+  require_ok(index->prefetch(batch));
+  CHECK(index->segments().empty());
+  require_ok(index->commit("two"));
+  CHECK(index->segments().empty());  // the ten are lost as well
+}
+
+TEST_CASE("ids that are missing or rubbish do no harm", "[feature_index]") {
+  const TempDir directory;
+  {
+    const auto index = value_of(FeatureIndex::open(directory.path()));
+    add_objects(*index, 0, 100);
+    require_ok(index->commit("one"));
+  }
+  SECTION("a short file empties the index") {
+    std::filesystem::resize_file(directory / "features-1/ids", 99 * 32);
+    const auto index = value_of(FeatureIndex::open(directory.path()));
+    CHECK(index->segments().empty());
+    CHECK(found(*index, sketch(100)).empty());
+  }
+  SECTION("a file that shrinks later does too") {
+    const auto index = value_of(FeatureIndex::open(directory.path()));
+    std::filesystem::resize_file(directory / "features-1/ids", 32);
+    CHECK(found(*index, sketch(100)).empty());
+    CHECK(index->segments().empty());
+  }
+  SECTION("rubbish names objects that are not there") {
+    ruin(directory / "features-1", "ids");
+    const auto index = value_of(FeatureIndex::open(directory.path()));
+    CHECK(found(*index, sketch(100)).size() == 1);
+  }
+}
+
+TEST_CASE("a foreign database in the place of the features is emptied", "[feature_index]") {
+  const TempDir directory;
+  std::filesystem::create_directories(directory / "features-1/runs/catalogue");
+  std::filesystem::create_directories(directory / "features-1/ids");
+  std::ofstream(directory / "features-1/runs/catalogue/CURRENT") << "MANIFEST-000099\n";
+  const auto index = value_of(FeatureIndex::open(directory.path()));
+  add_objects(*index, 0, 10);
+  CHECK(has_object(*index, 5));
+}
+
+TEST_CASE("a feature index that cannot be made is an error, not a crash", "[feature_index]") {
+  const TempDir directory;
+  std::ofstream(directory / "file") << "x";
+  CHECK_FALSE(FeatureIndex::open(directory / "file"));
+}
+
+TEST_CASE("without a directory there is an index in memory, which forgets what does not fit",
+          "[feature_index]") {
+  const TempDir directory;
+  const std::string parent = GENERATE(as<std::string>(), "", "missing");
+  const auto index =
+      value_of(FeatureIndex::open_temporary(parent.empty() ? parent : directory / parent, kTiny));
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    add_objects(*index, i, 1);
+    if (i % 50 == 0) require_ok(index->commit(std::to_string(i)));
+  }
+  CHECK(found(*index, sketch(100)).empty());
+  CHECK(has_object(*index, 999));
+  CHECK(index->segments().empty());
+  require_ok(index->clear());
+  CHECK(found(*index, sketch(99'900)).empty());
+  add_objects(*index, 7, 1);
+  CHECK(has_object(*index, 7));
+}
+
+TEST_CASE("an index whose directory is taken away goes on in memory", "[feature_index]") {
+  const TempDir directory;
+  const auto index = value_of(FeatureIndex::open(directory / "cache", kTiny));
+  add_objects(*index, 0, 1000);
+  require_ok(index->commit("one"));
+  std::filesystem::remove_all(directory / "cache");
+  add_objects(*index, 1000, 1000);
+  require_ok(index->commit("two"));
+  add_objects(*index, 2000, 10);
+  CHECK(has_object(*index, 2005));
+  CHECK(index->segments().empty());
+}
+
+}  // namespace kin::store
