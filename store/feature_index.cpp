@@ -97,7 +97,7 @@ struct FeatureIndex::State {
 
   FeatureTable table;
   std::size_t most_new_ids;
-  // Something that is to be committed was lost with a damaged database.
+  // Something that is to be committed was lost.
   bool incomplete = false;
 
   // What the runs know of the features of the last prefetch(), by keys that ascend.
