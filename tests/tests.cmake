@@ -12,6 +12,7 @@ add_executable(kin_tests
   tests/lib/delta/codec_test.cpp
   tests/lib/delta/vcdiff_test.cpp
   tests/lib/engine/backup_restore_test.cpp
+  tests/lib/engine/file_reader_test.cpp
   tests/lib/engine/path_filter_test.cpp
   tests/lib/engine/restore_test.cpp
   tests/lib/object/content_test.cpp

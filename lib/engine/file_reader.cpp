@@ -32,7 +32,9 @@ Result<std::size_t> read_pipe(int fd, std::span<std::uint8_t> into, const std::s
   while (done < into.size()) {
     if (stop.stop_requested()) return stopped();
     pollfd waiting{fd, POLLIN, 0};
-    if (::poll(&waiting, 1, kLookForStopMilliseconds) == 0) continue;
+    const int ready = ::poll(&waiting, 1, kLookForStopMilliseconds);
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;  // a read might wait for hours
+    if (ready < 0) return errno_error("cannot read", name);
     const ssize_t n = ::read(fd, into.data() + done, into.size() - done);
     if (n == 0) break;
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
