@@ -16,6 +16,11 @@
 extern char** environ;
 
 namespace kin::cmd {
+namespace {
+
+constexpr int kMostMillisecondsToEnd = 5000, kStepMilliseconds = 20;
+
+}  // namespace
 
 ChildProcess::ChildProcess(std::string name, int pid, Fd output)
     : name_(std::move(name)), pid_(pid), output_(std::move(output)) {}
@@ -27,6 +32,12 @@ ChildProcess::~ChildProcess() {
   if (pid_ < 0) return;
   output_ = Fd();  // or it might wait for a reader while we wait for it
   ::kill(pid_, SIGTERM);
+  // It may ignore that, and never write, and so never learn that nobody reads.
+  for (int waited = 0; waited < kMostMillisecondsToEnd; waited += kStepMilliseconds) {
+    if (::waitpid(pid_, nullptr, WNOHANG) != 0) return;
+    ::poll(nullptr, 0, kStepMilliseconds);
+  }
+  ::kill(pid_, SIGKILL);
   ::waitpid(pid_, nullptr, 0);
 }
 

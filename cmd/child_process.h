@@ -15,7 +15,7 @@ class ChildProcess {
   // Its stdout is read from fd(); stdin and stderr are ours.
   static Result<ChildProcess> start(const std::vector<std::string>& command);
   ChildProcess(ChildProcess&& other) noexcept;
-  ~ChildProcess();  // ends it, if wait() has not seen its end
+  ~ChildProcess();  // ends it, if wait() has not seen its end: asks it to, and kills it after some seconds
 
   int fd() const { return output_.get(); }
   // For its end; reads nothing more. An error if it failed; cancelled if asked to stop meanwhile.

@@ -27,6 +27,8 @@ interrupted --stdin-from-command -- sleep 100
 interrupted --stdin-from-command -- sh -c 'echo some; exec >&-; exec sleep 100'
 # It ignores SIGTERM, and ends only because nobody reads what it writes.
 interrupted --stdin-from-command -- sh -c 'trap "" TERM; sleep 2; exec yes'
+# It ignores SIGTERM, and never writes.
+interrupted --stdin-from-command -- sh -c 'trap "" TERM; exec sleep 100'
 set +m
 exec 9>&-
 
