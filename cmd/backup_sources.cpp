@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 
 namespace kin::cmd {
 namespace {
@@ -30,8 +31,8 @@ bool lies_in(const std::vector<std::string>& path, const std::vector<std::string
 
 // "link/../x" lies beside what the link points to, not beside the link: where names alone would lead
 // elsewhere, what comes before the last ".." is what the kernel finds there. (restic goes by the names, and
-// so saves another file than `cat` shows.)
-Result<std::string> resolve_dots(const std::string& path) {
+// so saves another file than `cat` shows.) Nothing if the kernel finds nothing there.
+std::optional<std::string> resolve_dots(const std::string& path) {
   std::filesystem::path before, after;
   for (const std::filesystem::path& name : std::filesystem::path(path)) {
     after /= name;
@@ -40,7 +41,7 @@ Result<std::string> resolve_dots(const std::string& path) {
   if (before.empty()) return path;
   std::error_code failed;
   const std::filesystem::path real = std::filesystem::canonical(before, failed);
-  if (failed) return errno_error("cannot read", path, failed.value());
+  if (failed) return std::nullopt;
   if (std::filesystem::equivalent(before.lexically_normal(), real, failed)) return path;
   return (real / after).string();
 }
@@ -117,10 +118,16 @@ Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>&
     return Error(ErrorCode::invalid_argument, "--as-path goes with exactly one path");
   if (!as_path.empty() && !normal_components(as_path).empty() && normal_components(as_path).front() == "..")
     return Error(ErrorCode::invalid_argument, "--as-path leads out of the snapshot: " + printable(as_path));
-  std::vector<BackupSource> out;
+  std::vector<BackupSource> out, missing;
   for (const std::string& given : paths) {
     if (given.empty()) return Error(ErrorCode::invalid_argument, "a path is empty");
-    KIN_TRY_ASSIGN(const std::string path, resolve_dots(given));
+    const std::optional<std::string> resolved = resolve_dots(given);
+    if (!resolved) {
+      // As it was given, for the walk to name and skip: by the names alone it might be another file.
+      missing.push_back({given, normal_components(as_path.empty() ? absolute_path(given) : as_path)});
+      continue;
+    }
+    const std::string& path = *resolved;
     BackupSource source{path, normal_components(as_path.empty() ? path : as_path)};
     // A path that leads out of the current directory has no relative place in a tree.
     if (!source.tree_path.empty() && source.tree_path.front() == "..")
@@ -136,7 +143,9 @@ Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>&
                                printable(path)));
     out.push_back(std::move(source));
   }
-  return without_overlap(std::move(out));
+  KIN_TRY_ASSIGN(out, without_overlap(std::move(out)));
+  out.insert(out.end(), missing.begin(), missing.end());
+  return out;
 }
 
 // A repository that is backed up into itself would be read while it is written, and grow with every run.

@@ -16,8 +16,19 @@ run 0 -r repo backup real/../x
 run 0 -r repo dump latest x && [ "$(cat out)" = wrong ] || fail "real/../x is not x"
 (cd link && "$KIN" -r ../../repo -q backup ../x) || fail "../x of a directory that is known by a link"
 [ "$(paths)" = "$work/real/x" ] || fail "../x was taken for $(paths)"
-run 14 -r repo backup nowhere/../x
-says "cannot read nowhere/../x"
+# Where the kernel finds nothing, nothing is saved in its stead, and the rest is saved all the same.
+before=$(snapshots)
+for given in nowhere/../x "$work/nowhere/../x" nowhere/.. tree/file/../../x; do
+  run 14 -r repo backup "$given"
+  says "cannot read $given"
+  [ "$(snapshots)" = "$before" ] || fail "$given made a snapshot"
+done
+for given in nowhere/../x "$work/nowhere/../x" nowhere/../tree nowhere/..; do
+  run 3 -r repo backup "$given" tree/file
+  says "cannot read $given"
+  run 0 -r repo ls latest && grep -qx /tree/file out || fail "beside $given nothing was saved"
+  grep -q "x$" out && fail "$given was taken for another file"
+done
 
 # --files-from and --as-path.
 find tree -print0 >list
