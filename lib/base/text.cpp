@@ -155,8 +155,12 @@ std::string local_time(Timestamp time) {
 std::string iso_time(Timestamp time) {
   const time_t seconds = time.seconds;
   tm parts{};
-  if (gmtime_r(&seconds, &parts) == nullptr || !has_four_digits(parts))
+  if (gmtime_r(&seconds, &parts) == nullptr || !has_four_digits(parts)) {
+    // Nanoseconds count onwards, but what follows the point of a negative number counts backwards.
+    if (seconds < 0 && time.nanoseconds > 0)
+      return fmt::format("@{}.{:09}", seconds + 1, 1'000'000'000 - time.nanoseconds);
     return fmt::format("@{}.{:09}", seconds, time.nanoseconds);
+  }
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", parts.tm_year + 1900, parts.tm_mon + 1,
                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec, time.nanoseconds);
 }

@@ -195,6 +195,9 @@ TEST_CASE("a time beyond four digits of a year is shown in seconds", "[text]") {
   CHECK(local_time({-62167219200, 0}) == "0000-01-01 00:00:00");
   CHECK(local_time({-62167219201, 0}) == "@-62167219201");
   CHECK(iso_time({253402300800, 5}) == "@253402300800.000000005");
+  // A quarter of a second after that one, as date(1) reads it.
+  CHECK(iso_time({-62167219202, 250'000'000}) == "@-62167219201.750000000");
+  CHECK(iso_time({-62167219202, 0}) == "@-62167219202.000000000");
   for (const std::int64_t seconds :
        {std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(),
         std::int64_t{67768036191676799}, std::int64_t{-67768040609740800}}) {
