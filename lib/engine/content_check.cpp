@@ -3,7 +3,6 @@
 #include "lib/object/content.h"
 
 #include <algorithm>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,10 +11,14 @@ namespace {
 
 constexpr std::uint64_t kStepBytes = 256 << 10;
 
+Error interrupted() { return Error(ErrorCode::cancelled, "interrupted"); }
+
 // Reads only what the file system does not know to be a hole.
-Result<bool> is_zero(int fd, std::uint64_t offset, std::uint64_t size, const std::string& path) {
+Result<bool> is_zero(int fd, std::uint64_t offset, std::uint64_t size, const std::string& path,
+                     const std::stop_token& stop) {
   Bytes buffer;
   for (const std::uint64_t end = offset + size; offset < end;) {
+    if (stop.stop_requested()) return interrupted();
     const off_t data = ::lseek(fd, static_cast<off_t>(offset), SEEK_DATA);
     if (data < 0 && errno == ENXIO) return true;  // only a hole is left
     if (data >= 0) offset = static_cast<std::uint64_t>(data);
@@ -32,25 +35,25 @@ Result<bool> is_zero(int fd, std::uint64_t offset, std::uint64_t size, const std
 
 }  // namespace
 
-Result<bool> has_content(BlockStore& store, const Fd& directory, const std::string& name, const Node& node) {
-  const Fd fd(::openat(directory.get(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!fd) return errno_error("cannot open", name);
+Result<bool> has_content(BlockStore& store, const Fd& file, const std::string& path, const Node& node,
+                         const std::stop_token& stop) {
   struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) return errno_error("cannot read", name);
+  if (::fstat(file.get(), &info) != 0) return errno_error("cannot read", path);
   if (!S_ISREG(info.st_mode) || static_cast<std::uint64_t>(info.st_size) != node.size) return false;
   bool same = true;
   KIN_TRY(for_each_extent(
       store, node.content,
       [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
         if (!same) return {};
+        if (stop.stop_requested()) return interrupted();
         if (extent.kind == Extent::Kind::hole) {
-          KIN_TRY_ASSIGN(same, is_zero(fd.get(), offset, extent.size, name));
+          KIN_TRY_ASSIGN(same, is_zero(file.get(), offset, extent.size, path, stop));
           return {};
         }
         if (extent.size > kMostBlockBytes)
           return Error(ErrorCode::corrupt, "object " + extent.id.short_hex() + " is larger than kin stores");
         Bytes bytes(static_cast<std::size_t>(extent.size));
-        KIN_TRY_ASSIGN(const std::size_t got, read_up_to_at(fd.get(), bytes, offset, name));
+        KIN_TRY_ASSIGN(const std::size_t got, read_up_to_at(file.get(), bytes, offset, path));
         same = got == bytes.size() && store.id_of(bytes) == extent.id;
         return {};
       },

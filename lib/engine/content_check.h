@@ -5,12 +5,14 @@
 #include "lib/engine/block_store.h"
 #include "lib/object/node.h"
 
+#include <stop_token>
 #include <string>
 
 namespace kin {
 
-// Size, objects and holes of `name` in `directory` against the node; links are not followed. An error if it
-// cannot be read, or the node's lists cannot.
-Result<bool> has_content(BlockStore& store, const Fd& directory, const std::string& name, const Node& node);
+// Size, objects and holes of an open file against the node; `path` is for messages. An error if it cannot be
+// read, or the node's lists cannot; cancelled if asked to stop meanwhile.
+Result<bool> has_content(BlockStore& store, const Fd& file, const std::string& path, const Node& node,
+                         const std::stop_token& stop);
 
 }  // namespace kin

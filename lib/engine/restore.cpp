@@ -64,7 +64,7 @@ class Restore {
   Result<void> make_links();
   void make_link(const RestoreEntry& entry);
   Result<std::pair<Fd, std::string>> find_below(const std::string& path);
-  bool is_proven(const LinkedFile& file, const Node& node);
+  Result<bool> is_proven(const LinkedFile& file, const Node& node);
   Result<void> enter(Place& place);
   std::shared_ptr<const Fd> existing(Place& place);
   bool keep_existing(const Fd& directory, const Node& node);
@@ -278,10 +278,15 @@ Result<std::pair<Fd, std::string>> Restore::find_below(const std::string& path) 
   return std::pair(std::move(directory), std::move(name));
 }
 
-bool Restore::is_proven(const LinkedFile& file, const Node& node) {
+// An error only if asked to stop: a file that cannot be read is not proven.
+Result<bool> Restore::is_proven(const LinkedFile& file, const Node& node) {
   if (!file.unproven) return true;
   const auto at = find_below(file.path);
-  return at && has_content(store_, at->first, at->second, node).value_or(false);
+  if (!at) return false;
+  const Fd fd(::openat(at->first.get(), at->second.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  const auto same = fd ? has_content(store_, fd, file.path, node, stop_) : Result<bool>(false);
+  if (stop_.stop_requested()) return interrupted();
+  return same && *same;
 }
 
 // The names whose first has its content by now become links to it. Where that failed, or a file that was kept
@@ -294,7 +299,8 @@ Result<void> Restore::make_links() {
       links_.push_back(std::move(entry));
       continue;
     }
-    if (!is_proven(file, entry.node)) file.path.clear();
+    KIN_TRY_ASSIGN(const bool proven, is_proven(file, entry.node));
+    if (!proven) file.path.clear();
     file.unproven = false;
     if (file.path.empty()) {
       KIN_TRY(restore_content(std::move(entry)));

@@ -3,6 +3,7 @@
 #include "lib/engine/content_check.h"
 #include "lib/object/content.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace kin {
@@ -24,6 +25,7 @@ RestoreWindow::RestoreWindow(BlockStore& store, const RestoreRequest& request, R
       pool_(request.jobs, kInFlightBytes) {}
 
 void RestoreWindow::fail_file(RestoredFile& file, const Error& error) {
+  if (error.code() == ErrorCode::cancelled) return;  // no fault of the file
   if (!file.failed.exchange(true)) report_.failed(file.path(), error);
 }
 
@@ -34,10 +36,11 @@ Result<void> RestoreWindow::add(RestoreEntry entry) {
                                              request_.sparse);
   files_.push_back({file, entry.linked});
   Result<void> window;  // its failure is not the file's
-  const auto planned =
-      for_each_extent(store_, content, [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
+  const auto planned = for_each_extent(
+      store_, content,
+      [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
         if (stop_.stop_requested()) return window = interrupted();
-        if (extent.kind == Extent::Kind::hole) return {};
+        if (extent.kind == Extent::Kind::hole || file->failed) return {};
         KIN_TRY_ASSIGN(const BlockRef block, store_.locate(extent.id));
         blocks_[block].push_back({file, offset, extent.id, extent.size});
         ++file->pieces_left;
@@ -49,7 +52,8 @@ Result<void> RestoreWindow::add(RestoreEntry entry) {
           files_.push_back({file, entry.linked});
         }
         return {};
-      });
+      },
+      [&](const ObjectId&) { return !file->failed; });
   if (!window) return window;
   if (!planned) fail_file(*file, planned.error());
   file->planned = true;
@@ -57,14 +61,20 @@ Result<void> RestoreWindow::add(RestoreEntry entry) {
 }
 
 void RestoreWindow::finish_file(RestoredFile& file) {
-  if (file.finished || file.failed) return;
-  auto finished = file.finish([&] { return make_room_(file.directory(), file.node().name, file.path()); });
+  if (file.finished || file.failed || stop_.stop_requested()) return;
+  std::function<Result<void>(const Fd&)> prove;
+  if (request_.verify) prove = [&](const Fd& fd) { return verify_content(file, fd); };
+  const auto finished =
+      file.finish(prove, [&] { return make_room_(file.directory(), file.node().name, file.path()); });
   if (!finished) return fail_file(file, finished.error());
+  if (request_.verify) report_.count(&RestoreStats::verified);
   report_.count(&RestoreStats::bytes, file.node().size);
   report_.done(file.path(), file.node(), RestoreReport::Action::restored);
 }
 
 void RestoreWindow::write_block(const BlockRef& block, const std::vector<Piece>& pieces) {
+  if (std::all_of(pieces.begin(), pieces.end(), [](const Piece& piece) { return piece.file->failed.load(); }))
+    return;
   const auto content = store_.load_block(block);
   for (const Piece& piece : pieces) {
     RestoredFile& file = *piece.file;
@@ -85,13 +95,10 @@ void RestoreWindow::write_block(const BlockRef& block, const std::vector<Piece>&
   }
 }
 
-void RestoreWindow::verify_file(RestoredFile& file) {
-  if (file.failed) return;
-  const auto same = has_content(store_, file.directory(), file.node().name, file.node());
-  if (same && *same) return report_.count(&RestoreStats::verified);
-  file.finished = false;  // nothing may link to it
-  fail_file(file,
-            same ? Error(ErrorCode::io, "the file does not read back as it was written") : same.error());
+Result<void> RestoreWindow::verify_content(const RestoredFile& file, const Fd& fd) {
+  KIN_TRY_ASSIGN(const bool same, has_content(store_, fd, file.path(), file.node(), stop_));
+  if (!same) return Error(ErrorCode::io, "the file does not read back as it was written");
+  return {};
 }
 
 // Writes the pieces that are planned, and finishes the files that have all of theirs.
@@ -107,16 +114,14 @@ Result<void> RestoreWindow::write() {
   blocks_.clear();
   pieces_ = 0;
   bytes_ = 0;
-  if (stop_.stop_requested()) return interrupted();
   // Those without content, and those whose last piece was written before it was known to be the last.
-  for (const auto& [file, linked] : files_)
-    if (file->planned && file->pieces_left == 0) finish_file(*file);
   for (const auto& planned : files_)
-    if (request_.verify && planned.file->finished)
+    if (planned.file->planned && planned.file->pieces_left == 0 && !planned.file->finished)
       pool_.submit(
-          [this, file = planned.file]() -> Result<void> { return verify_file(*file), Result<void>(); },
-          Segmenter::kMostBytes);
+          [this, file = planned.file]() -> Result<void> { return finish_file(*file), Result<void>(); },
+          Segmenter::kMostBytes);  // which --verify reads at a time
   KIN_TRY(pool_.wait());
+  if (stop_.stop_requested()) return interrupted();
   for (const auto& [file, linked] : files_) {
     if (!linked || !file->planned) continue;
     linked->being_written = false;

@@ -69,7 +69,7 @@ class RestoreWindow {
 
   void write_block(const BlockRef& block, const std::vector<Piece>& pieces);
   void finish_file(RestoredFile& file);
-  void verify_file(RestoredFile& file);
+  Result<void> verify_content(const RestoredFile& file, const Fd& fd);
   void fail_file(RestoredFile& file, const Error& error);
 
   BlockStore& store_;

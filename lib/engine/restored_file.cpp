@@ -59,7 +59,8 @@ Result<void> RestoredFile::write(ByteView bytes, std::uint64_t offset) {
   return {};
 }
 
-Result<void> RestoredFile::finish(const std::function<Result<void>()>& make_room) {
+Result<void> RestoredFile::finish(const std::function<Result<void>(const Fd&)>& prove,
+                                  const std::function<Result<void>()>& make_room) {
   MutexLock lock(mutex_);
   KIN_TRY(open());
   const bool holes =
@@ -67,6 +68,7 @@ Result<void> RestoredFile::finish(const std::function<Result<void>()>& make_room
                              [](const Extent& extent) { return extent.kind != Extent::Kind::data; });
   if (holes && ::ftruncate(fd_.get(), static_cast<off_t>(node_.size)) != 0)
     return errno_error("cannot set the size of", path_);
+  if (prove) KIN_TRY(prove(fd_));
   // The new file has the node's name before its metadata is set, or a read-only directory's sticky bit could
   // keep it from being renamed.
   if (written_name_ != node_.name &&

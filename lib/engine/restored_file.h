@@ -26,9 +26,11 @@ class RestoredFile {
   const std::string& path() const { return path_; }
 
   Result<void> write(ByteView bytes, std::uint64_t offset);
-  // All is written: size, metadata, name. `make_room` is to remove a directory that has the name. An error
-  // before the file has its name abandons it; one in its metadata leaves it.
-  Result<void> finish(const std::function<Result<void>()>& make_room);
+  // All is written: size, name, metadata. `prove`, if given, sees the file before that has its name, and
+  // before its mode may keep us from reading it. `make_room` is to remove a directory that has the name. An
+  // error before the file has its name abandons it; one in its metadata leaves it.
+  Result<void> finish(const std::function<Result<void>(const Fd&)>& prove,
+                      const std::function<Result<void>()>& make_room);
 
   // Bookkeeping of the window that plans it.
   std::atomic<std::size_t> pieces_left{0};

@@ -2,13 +2,15 @@
 #include "lib/engine/restore.h"
 
 #include "lib/base/file.h"
+#include "lib/engine/dry_run_store.h"
+#include "lib/object/content.h"
 #include "lib/object/tree.h"
 #include "tests/support/random_bytes.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_repository.h"
 
 #include <catch2/catch.hpp>
-
+#include <atomic>
 #include <fcntl.h>
 #include <filesystem>
 #include <map>
@@ -151,6 +153,27 @@ class Unprivileged {
  private:
   static constexpr uid_t kNobody = 65534;
   const bool was_root_ = ::geteuid() == 0;
+};
+
+// Counts what is asked of a repository.
+class Watched : public DryRunStore {
+ public:
+  using DryRunStore::DryRunStore;
+
+  Result<BlockRef> locate(const ObjectId& id) override { return ++located, DryRunStore::locate(id); }
+  Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) override {
+    return ++blocks, DryRunStore::load_block(block);
+  }
+  ObjectId id_of(ByteView object) const override {
+    ++hashed;
+    if (stop_at_hash) stop.request_stop();
+    return DryRunStore::id_of(object);
+  }
+
+  std::atomic<int> located{0}, blocks{0};
+  mutable std::atomic<int> hashed{0};
+  bool stop_at_hash = false;
+  mutable std::stop_source stop;
 };
 
 std::uint32_t mode_of(const std::string& path) {
@@ -386,7 +409,7 @@ TEST_CASE("--verify reads holes as well as data", "[restore]") {
   const std::vector<Extent> content = {hole, trees.data(testing::random_bytes(1, 3000)), hole};
   // Spoils the file as soon as its content is written, in the hole before it.
   struct Meddler : Recorder {
-    void on_entry(const std::string&, const Node&, Action) override {
+    void on_bytes(std::uint64_t) override {
       const Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
       if (spoil && ::pwrite(fd.get(), "!", 1, 5) != 1) std::abort();
     }
@@ -399,7 +422,73 @@ TEST_CASE("--verify reads holes as well as data", "[restore]") {
   trees.request.tree = trees.tree({trees.file("f", content)});
   const RestoreStats stats = value_of(kin::restore(trees.repository(), trees.request, meddler, {}));
   CHECK(stats.verified == (meddler.spoil ? 0 : 1));
+  CHECK(stats.files == (meddler.spoil ? 0 : 1));
   CHECK(stats.failed == (meddler.spoil ? 1 : 0));
+  CHECK(trees.exists("f") != meddler.spoil);
+}
+
+TEST_CASE("--verify reads files that their owner may not read", "[restore]") {
+  Trees trees;
+  const Unprivileged bound(trees.dir);
+  std::vector<Node> nodes = {trees.file("empty", std::vector<Extent>{}), trees.file("f", "one"),
+                             trees.file("there", "two")};
+  for (Node& node : nodes) node.mode = 0;
+  trees.put("there", "before");
+  trees.request.verify = true;
+  const RestoreStats stats = trees.restore(nodes);
+  CHECK(trees.recorder.failed.empty());
+  CHECK(stats.verified == 3);
+  CHECK(mode_of(trees.at("f")) == 0);
+  REQUIRE(::chmod(trees.at("there").c_str(), 0600) == 0);
+  CHECK(trees.text("there") == "two");
+}
+
+TEST_CASE("a stop while files are read back ends that too, and is no fault of theirs", "[restore]") {
+  Trees trees;
+  Watched store(trees.repository());
+  store.stop_at_hash = true;
+  const std::vector<Extent> content(20, trees.data(testing::random_bytes(1, 1 << 20)));
+  const std::vector<Node> nodes = {trees.linked(trees.file("a", content), 2),
+                                   trees.linked(trees.file("b", content), 2)};
+  SECTION("by --verify") { trees.request.verify = true; }
+  SECTION("because they were there already") {
+    trees.restore(nodes);
+    fs::remove(trees.at("b"));
+    trees.request.overwrite = Overwrite::if_changed;
+  }
+  trees.request.tree = trees.tree(nodes);
+  const auto result = kin::restore(store, trees.request, trees.recorder, store.stop.get_token());
+  CHECK(code_of(result) == ErrorCode::cancelled);
+  CHECK(trees.recorder.failed.empty());
+  CHECK(store.hashed == 1);
+  CHECK_FALSE(trees.exists("b"));
+}
+
+TEST_CASE("what is only for a file that has failed is not read", "[restore]") {
+  Trees trees;
+  Watched store(trees.repository());
+  trees.request.jobs = 1;
+  const std::string too_long(300, 'x');  // for any file system
+  SECTION("in its window") {
+    std::vector<Extent> content;
+    for (unsigned i = 0; i < 16; ++i) content.push_back(trees.data(testing::random_bytes(i, 1000)));
+    trees.request.tree = trees.tree({trees.file("a", {content.back()}), trees.file(too_long, content)});
+    CHECK(value_of(kin::restore(store, trees.request, trees.recorder, {})).failed == 1);
+    CHECK(store.blocks == 2);
+    CHECK(fs::file_size(trees.at("a")) == 1000);
+  }
+  SECTION("in those that follow") {
+    std::vector<Extent> extents(100, trees.data(testing::random_bytes(1, 4 << 20)));
+    const std::vector<Extent> content =
+        value_of(fold_extents(std::move(extents), [&](ObjectKind kind, const Bytes& bytes) {
+          return testing::store_object(trees.repository(), bytes, kind);
+        }));
+    trees.request.tree = trees.tree({trees.file(too_long, {content.front(), content.front()})});
+    CHECK(value_of(kin::restore(store, trees.request, trees.recorder, {})).failed == 1);
+    CHECK(store.blocks == 1);
+    CHECK(store.located == 16);  // 64 MiB
+  }
+  CHECK(trees.recorder.failed.size() == 1);
 }
 
 }  // namespace kin
