@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <map>
 #include <ostream>
+#include <tuple>
 #include <unistd.h>
 
 namespace kin::cmd {
@@ -98,7 +99,8 @@ class TarDump {
       return {};
     }
     if (node.links > 1 && node.type != NodeType::directory) {
-      const auto [first, is_first] = first_names_.try_emplace({node.device, node.inode}, name);
+      const auto [first, is_first] =
+          first_names_.try_emplace({node.device, node.inode, content_digest(node)}, name);
       if (!is_first) return tar_.add_link(node, name, first->second);
     }
     KIN_TRY_ASSIGN(const std::vector<formats::DataRange> data, data_ranges(node));
@@ -128,8 +130,8 @@ class TarDump {
   Context& context_;
   ObjectReader& reader_;
   formats::TarWriter tar_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::string>
-      first_names_;  // by device and inode, of files with several names
+  // By device, inode and content, of files with several names.
+  std::map<std::tuple<std::uint64_t, std::uint64_t, Digest>, std::string> first_names_;
 };
 
 Result<ExitCode> run(Context& context, const Options& options) {

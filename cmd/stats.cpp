@@ -110,12 +110,9 @@ class Count {
   Result<void> add_file(const Node& node) {
     ++totals.files;
     if (node.links > 1) ++linked_;
-    if (node.links == 1 || inodes_.insert({node.device, node.inode}).second) totals.bytes += node.size;
-    if (counts_contents_) {
-      WireWriter content;
-      for (const Extent& extent : node.content) encode_extent(extent, content);
-      contents.add(hash(content.bytes()), node.size);
-    }
+    if (node.links == 1 || inodes_.insert({node.device, node.inode, content_digest(node)}).second)
+      totals.bytes += node.size;
+    if (counts_contents_) contents.add(content_digest(node), node.size);
     if (!counts_objects_) return {};
     const auto visit = [&](const Extent& extent, std::uint64_t) -> Result<void> {
       if (extent.kind == Extent::Kind::data) objects.add(extent.id.bytes, extent.size);
@@ -132,8 +129,8 @@ class Count {
   store::Repository& repository_;
   const bool counts_objects_, counts_contents_;
   std::unordered_map<ShortId, Totals, ShortIdHash> known_;
-  std::set<std::pair<std::uint64_t, std::uint64_t>> inodes_;
-  std::uint64_t linked_ = 0;  // files seen that have several names
+  std::set<std::tuple<std::uint64_t, std::uint64_t, Digest>> inodes_;  // with their content
+  std::uint64_t linked_ = 0;                                           // files seen that have several names
 };
 
 Result<std::vector<store::StoredSnapshot>> chosen_snapshots(Context& context, store::Repository& repository,

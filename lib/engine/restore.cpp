@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <sys/stat.h>
+#include <tuple>
 #include <unistd.h>
 
 namespace kin {
@@ -62,7 +63,7 @@ class Restore {
   void restore_special(const RestoreEntry& entry);
   std::shared_ptr<LinkedFile> linked_file(const Node& node);
   Result<void> make_links();
-  void make_link(const RestoreEntry& entry);
+  Result<void> make_link(RestoreEntry entry);
   Result<std::pair<Fd, std::string>> find_below(const std::string& path);
   Result<bool> is_proven(const LinkedFile& file, const Node& node);
   Result<void> enter(Place& place);
@@ -82,9 +83,10 @@ class Restore {
 
   std::vector<LeftDirectory> left_;
   std::vector<RestoreEntry> links_;
-  // By device and inode, from a file's first name to its last. What stays to the end are the files that have
-  // further names outside of what is restored: one path and some 150 bytes for each.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::shared_ptr<LinkedFile>> linked_files_;
+  // By device, inode and content, from a file's first name to its last. What stays to the end are the files
+  // that have further names outside of what is restored, or with other content: one path and some 180 bytes
+  // for each.
+  std::map<std::tuple<std::uint64_t, std::uint64_t, Digest>, std::shared_ptr<LinkedFile>> linked_files_;
 
   RestoreReport report_;
   RestoreWindow window_;
@@ -149,7 +151,7 @@ void Restore::restore_special(const RestoreEntry& entry) {
 // Counts the name. With its last one a file is forgotten; the entries that still need it hold it.
 std::shared_ptr<LinkedFile> Restore::linked_file(const Node& node) {
   if (node.links < 2) return nullptr;
-  const auto at = linked_files_.try_emplace({node.device, node.inode}).first;
+  const auto at = linked_files_.try_emplace({node.device, node.inode, content_digest(node)}).first;
   if (!at->second) {
     at->second = std::make_shared<LinkedFile>();
     at->second->names_left = node.links;
@@ -302,16 +304,15 @@ Result<void> Restore::make_links() {
     KIN_TRY_ASSIGN(const bool proven, is_proven(file, entry.node));
     if (!proven) file.path.clear();
     file.unproven = false;
-    if (file.path.empty()) {
-      KIN_TRY(restore_content(std::move(entry)));
-    } else {
-      make_link(entry);
-    }
+    KIN_TRY(file.path.empty() ? restore_content(std::move(entry)) : make_link(std::move(entry)));
   }
   return {};
 }
 
-void Restore::make_link(const RestoreEntry& link) {
+// A name that cannot be linked gets content of its own: it may lie on another file system, or on one that has
+// no links, or the file may have as many as it can.
+Result<void> Restore::make_link(RestoreEntry link) {
+  bool linked = false;
   const auto make = [&]() -> Result<void> {
     KIN_TRY_ASSIGN(const auto first, find_below(link.linked->path));
     return put_in_place(
@@ -321,11 +322,15 @@ void Restore::make_link(const RestoreEntry& link) {
           if (::linkat(first.first.get(), first.second.c_str(), link.directory->get(), new_name.c_str(), 0) !=
               0)
             return errno_error("cannot link", link.path);
+          linked = true;
           return {};
         });
   };
-  if (auto made = make(); !made) return report_.failed(link.path, made.error());
-  report_.done(link.path, link.node, Action::restored);
+  const auto made = make();
+  if (!linked) return restore_content(std::move(link));
+  if (made) report_.done(link.path, link.node, Action::restored);
+  if (!made) report_.failed(link.path, made.error());
+  return {};
 }
 
 Result<void> Restore::run_window() {

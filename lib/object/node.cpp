@@ -42,6 +42,15 @@ std::string_view name_of(NodeType type) {
   return "unknown";
 }
 
+Digest content_digest(const Node& node) {
+  WireWriter out;
+  out.u8(static_cast<std::uint8_t>(node.type));
+  out.varint(node.device_number);
+  out.text(node.target);
+  for (const Extent& extent : node.content) encode_extent(extent, out);
+  return hash(out.bytes());
+}
+
 bool is_safe_name(std::string_view name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == name.npos &&
          name.find('\0') == name.npos;

@@ -69,6 +69,10 @@ void encode_node(const Node& node, WireWriter& out);
 // On malformed input the reader is failed; the caller asks reader.finish().
 Node decode_node(WireReader& in);
 
+// Of what all names of one file have in common, whatever its metadata: type, content, target, device number.
+// A file that was written between two of its names is two files in the snapshot, and their digests tell.
+Digest content_digest(const Node& node);
+
 // A name that cannot leave its directory: not empty, no '/', no NUL, not "." or "..". Trees that hold any
 // other are corrupt.
 bool is_safe_name(std::string_view name);

@@ -39,4 +39,15 @@ grep -q snapshot_id out && fail "--skip-if-unchanged made a snapshot"
 find tree -maxdepth 2 -type f -print0 | sort -z | head -z -n 1 | xargs -0 touch -d '2001-01-01'
 run 0 -r fresh-1 --json backup tree
 [ "$(field files_changed)" -ge 1 ] || fail "a changed time went unnoticed"
+
+# Names of one file that lie on different file systems there are files of their own.
+if [ "$(id -u)" = 0 ] && mkdir -p apart/names/m && mount -t tmpfs none apart/names/m 2>/dev/null; then
+  trap 'umount -l "$work/apart/names/m"; cleanup' EXIT
+  mkdir -p names/m && echo one >names/a && ln names/a names/m/b && ln names/a names/m/c && ln names/a names/z
+  run 0 -r plain backup names
+  run 0 -r plain restore latest -t apart
+  for name in a m/b m/c z; do [ "$(cat apart/names/$name)" = one ] || fail "$name was not restored"; done
+  [ apart/names/m/b -ef apart/names/m/c ] || fail "names on the same file system are no links"
+  echo two >apart/names/z && [ "$(cat apart/names/m/b)" = one ] || fail "links between file systems"
+fi
 echo passed

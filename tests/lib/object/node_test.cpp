@@ -308,6 +308,26 @@ TEST_CASE("a claimed count of attributes or extents does not allocate for what i
   CHECK_FALSE(decoded(extents.bytes()));
 }
 
+TEST_CASE("names of one file have one digest, and a change of what it holds another", "[node]") {
+  for (const NodeType type : kAllTypes) {
+    const Node node = full_node(type);
+    Node other = node;
+    other.name = "another";
+    other.mode = 0;
+    other.mtime = {1, 2};
+    CHECK(content_digest(other) == content_digest(node));
+    other.type = type == NodeType::fifo ? NodeType::socket : NodeType::fifo;
+    CHECK(content_digest(other) != content_digest(node));
+  }
+  Node file = full_node(NodeType::file), link = full_node(NodeType::symlink),
+       device = full_node(NodeType::block_device);
+  file.content[0].id = id(9);
+  link.target = "elsewhere";
+  device.device_number = 1;
+  for (const Node& node : {file, link, device})
+    CHECK(content_digest(node) != content_digest(full_node(node.type)));
+}
+
 TEST_CASE("types have the names that other tools use", "[node]") {
   CHECK(name_of(NodeType::file) == "file");
   CHECK(name_of(NodeType::directory) == "dir");
