@@ -8,6 +8,8 @@
 #include "store/feature_postings.h"
 
 #include <cstddef>
+#include <new>
+#include <sys/mman.h>
 #include <vector>
 
 namespace kin::store {
@@ -37,6 +39,22 @@ struct alignas(64) FilterBlock {
 };
 static_assert(sizeof(FilterBlock) == 64);
 
+// Straight from the kernel and back: filters come and go with the runs, and the heap would keep the holes.
+template <class T>
+struct KernelAllocator {
+  using value_type = T;
+
+  T* allocate(std::size_t count) {
+    void* const out =
+        ::mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (out == MAP_FAILED) throw std::bad_alloc();  // as any allocator
+    return static_cast<T*>(out);
+  }
+  void deallocate(T* values, std::size_t count) { ::munmap(values, count * sizeof(T)); }
+  bool operator==(const KernelAllocator&) const = default;
+};
+using FilterBlocks = std::vector<FilterBlock, KernelAllocator<FilterBlock>>;
+
 class FeatureFilter {
  public:
   static constexpr std::uint64_t kMostBlocks = std::uint64_t{1} << (64 - kFeatureBits);
@@ -51,10 +69,10 @@ class FeatureFilter {
   void touch(FeatureKey key) const { __builtin_prefetch(&blocks_[place(key, blocks_.size())]); }
 
   bool empty() const { return blocks_.empty(); }
-  std::vector<FilterBlock>& blocks() { return blocks_; }
+  FilterBlocks& blocks() { return blocks_; }
 
  private:
-  std::vector<FilterBlock> blocks_;
+  FilterBlocks blocks_;
 };
 
 }  // namespace kin::store

@@ -36,13 +36,13 @@ std::uint64_t checksum(ByteView bytes, std::uint64_t seed) {
 
 Error damaged() { return Error(ErrorCode::corrupt, "feature cache is damaged"); }
 
-template <class T>
-ByteView bytes_of(const std::vector<T>& values) {
+template <class T, class Allocator>
+ByteView bytes_of(const std::vector<T, Allocator>& values) {
   return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(T)};
 }
 
-template <class T>
-std::span<std::uint8_t> bytes_of(std::vector<T>& values) {
+template <class T, class Allocator>
+std::span<std::uint8_t> bytes_of(std::vector<T, Allocator>& values) {
   return {reinterpret_cast<std::uint8_t*>(values.data()), values.size() * sizeof(T)};
 }
 
@@ -198,7 +198,7 @@ Result<void> FeatureRun::load_directory() {
 Result<void> FeatureRun::load_filter() {
   if (!filter_.empty()) return {};
   filter_ = FeatureFilter(shape_.filter_blocks);
-  std::vector<FilterBlock>& blocks = filter_.blocks();
+  FilterBlocks& blocks = filter_.blocks();
   KIN_TRY(read_exactly(bytes_of(blocks), 0));
   std::uint64_t check = 0;
   for (std::size_t at = 0; at < blocks.size(); at += kFilterChunk) {
