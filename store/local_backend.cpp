@@ -14,7 +14,9 @@
 namespace kin::store {
 namespace {
 
-constexpr std::size_t kReserveBytes = 8 << 20;
+// Room for some snapshots and the folders they need. A segment that does not fit costs the next writer a look
+// at the packs.
+constexpr std::size_t kReserveBytes = 64 << 10;
 // Larger than any file that kin writes.
 constexpr std::uint64_t kMostFileBytes = std::uint64_t{1} << 30;
 
@@ -113,7 +115,7 @@ Result<void> LocalBackend::prepare_to_write() {
 }
 
 Result<void> LocalBackend::make_own_temporary() {
-  for (;;) {
+  for (int tries = 0; tries < 100; ++tries) {
     std::string path = directory_ + "/tmp/XXXXXX";
     if (::mkdtemp(path.data()) == nullptr)
       return write_error("cannot make a directory in", directory_ + "/tmp");
@@ -133,14 +135,21 @@ Result<void> LocalBackend::make_own_temporary() {
     own_lock_ = std::move(lock);
     return {};
   }
+  return Error(ErrorCode::io, fmt::format("cannot keep a directory in {}: someone removes them",
+                                          printable(directory_ + "/tmp")));
 }
 
 void LocalBackend::sweep_temporary_files() {
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(directory_ + "/tmp", ignored)) {
-    const Fd folder(::open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (folder && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0)
-      std::filesystem::remove_all(entry.path(), ignored);
+  const std::string parent = directory_ + "/tmp";
+  const Fd all(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!all) return;
+  const auto names = list_directory(all.get(), parent);
+  if (!names) return;  // a later writer will
+  for (const std::string& name : *names) {
+    std::error_code ignored;
+    const std::string path = fmt::format("{}/{}", parent, name);
+    const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (folder && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(path, ignored);
   }
 }
 
@@ -150,7 +159,9 @@ void LocalBackend::make_reserve() {
   if (::stat(path.c_str(), &info) == 0 && info.st_size == static_cast<off_t>(kReserveBytes)) return;
   const Fd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
   // No room for it, or a file system that cannot reserve: then there is none, and nothing depends on it.
-  if (fd && ::fallocate(fd.get(), 0, 0, kReserveBytes) != 0) ::unlink(path.c_str());
+  // Earlier versions had a larger one.
+  if (fd && (::ftruncate(fd.get(), kReserveBytes) != 0 || ::fallocate(fd.get(), 0, 0, kReserveBytes) != 0))
+    ::unlink(path.c_str());
 }
 
 Result<LocalBackend::Pending> LocalBackend::write_temporary(ByteView bytes) {
@@ -190,11 +201,11 @@ Result<void> LocalBackend::put(const FileName& name, ByteView bytes) {
 Result<void> LocalBackend::move_into_place(const FileName& name, const Pending& pending) {
   const std::string path = path_of(name);
   const std::string folder = path.substr(0, path.rfind('/'));
-  if (::mkdir(folder.c_str(), 0700) == 0) {
-    unflushed_folders_.insert(folder.substr(0, folder.rfind('/')));
-  } else if (errno != EEXIST) {
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
     return write_error("cannot make directory", folder);
-  }
+  // Who made it, another process perhaps, need not have flushed its name yet.
+  if (folder != directory_ && used_folders_.insert(folder).second)
+    unflushed_folders_.insert(folder.substr(0, folder.rfind('/')));
   // A file of this name that another process wrote meanwhile has the same content.
   if (::rename(pending.temporary_path.c_str(), path.c_str()) != 0) return write_error("cannot create", path);
   unflushed_folders_.insert(folder);
@@ -244,8 +255,9 @@ Result<Fd> LocalBackend::open_file(const FileName& name) {
     // Below something that is no folder there is no config: the place was never a repository.
     if (error_number == ENOTDIR && name.kind == FileKind::config)
       return errno_error("cannot open", path, ENOENT).context(name.text());
-    // A link to nowhere stands where a file should.
-    if (is_damage(error_number) || (error_number == ENOENT && ::lstat(path.c_str(), &info) == 0))
+    // A link to nowhere stands where a file should. A file there has come since.
+    if (is_damage(error_number) ||
+        (error_number == ENOENT && ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode)))
       return not_ours;
     return errno_error("cannot open", path, error_number).context(name.text());
   }

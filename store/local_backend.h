@@ -6,7 +6,7 @@
 // file under its final name is always whole, and a crash leaves at most rubbish in tmp/, which a later writer
 // sweeps once its owner is gone.
 //
-// `reserve` is a few MiB of nothing. When the disk is full, it is given up so that index segments and
+// `reserve` is 64 KiB of nothing. When the disk is full, it is given up so that small index segments and
 // snapshots can still be written: what a backup has stored so far is kept, and deleting (which has to write a
 // little first) stays possible. It is made again when there is room.
 #pragma once
@@ -67,6 +67,7 @@ class LocalBackend : public Backend {
   std::uint64_t next_temporary_ KIN_GUARDED_BY(mutex_) = 0;
   std::map<FileName, Pending> pending_ KIN_GUARDED_BY(mutex_);
   std::set<std::string> unflushed_folders_ KIN_GUARDED_BY(mutex_);  // that files were moved into
+  std::set<std::string> used_folders_ KIN_GUARDED_BY(mutex_);       // whose names are or will be flushed
 };
 
 }  // namespace kin::store

@@ -19,6 +19,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <thread>
@@ -398,8 +399,14 @@ TEST_CASE("a local repository keeps a reserve for when the disk is full", "[back
   require_ok(LocalBackend(directory.path()).put(pack(1), as_bytes("x")));
   struct stat info {};
   REQUIRE(::stat((directory / "reserve").c_str(), &info) == 0);
-  CHECK(info.st_size == 8 << 20);
-  CHECK(info.st_blocks * 512 >= 8 << 20);  // it does take the room
+  CHECK(info.st_size == 64 << 10);
+  CHECK(info.st_blocks * 512 >= 64 << 10);  // it does take the room
+  // The larger one of an earlier version is cut down.
+  write_file(directory / "reserve", std::string(8 << 20, 'x'));
+  require_ok(LocalBackend(directory.path()).put(pack(3), as_bytes("x")));
+  REQUIRE(::stat((directory / "reserve").c_str(), &info) == 0);
+  CHECK(info.st_size == 64 << 10);
+  CHECK(info.st_blocks * 512 < 1 << 20);
   ::unlink((directory / "reserve").c_str());
   require_ok(LocalBackend(directory.path()).put(pack(2), as_bytes("x")));
   CHECK(::stat((directory / "reserve").c_str(), &info) == 0);
@@ -417,13 +424,13 @@ TEST_CASE("on a full disk the reserve makes room for what is small and vital", "
     if (code_of(refused) != ErrorCode::no_space) return 2;
     if (!std::filesystem::exists(path + "/reserve")) return 3;
     if (!backend.sync()) return 4;
-    if (!backend.put(name(FileKind::index, 1), random_bytes(2, 100'000)) ||
+    if (!backend.put(name(FileKind::index, 1), random_bytes(2, 20'000)) ||
         !backend.put(name(FileKind::snapshot, 1), random_bytes(3, 1000)))
       return 5;
     if (!backend.sync()) return 6;
     LocalBackend other(path);
     const auto index = other.get(name(FileKind::index, 1));
-    if (!index || !equal(*index, random_bytes(2, 100'000)) || !other.get(name(FileKind::snapshot, 1)))
+    if (!index || !equal(*index, random_bytes(2, 20'000)) || !other.get(name(FileKind::snapshot, 1)))
       return 7;
     // It is made again by the first writer that finds room.
     if (!other.remove(pack(1)) || std::filesystem::exists(path + "/reserve")) return 8;
@@ -434,6 +441,25 @@ TEST_CASE("on a full disk the reserve makes room for what is small and vital", "
   });
   if (!result) WARN("skipped: this system does not let us mount a small disk");
   if (result) CHECK(*result == 0);
+}
+
+TEST_CASE("a file that comes while it is looked for is not there yet or whole, never damage",
+          "[backend][local]") {
+  const TempDir directory;
+  LocalBackend writer(directory.path()), reader(directory.path());
+  std::atomic<bool> stop = false;
+  std::thread writing([&] {
+    while (!stop)
+      if (!writer.put(pack(1), as_bytes("x")) || !writer.sync() || !writer.remove(pack(1))) break;
+  });
+  std::set<std::string> errors;
+  for (int i = 0; i < 100'000; ++i) {
+    const auto got = reader.get(pack(1));
+    if (!got && got.error().code() != ErrorCode::not_found) errors.insert(got.error().message());
+  }
+  stop = true;
+  writing.join();
+  CHECK(errors == std::set<std::string>{});
 }
 
 TEST_CASE("what a crashed writer left in tmp is swept, and a living one's files are not",
