@@ -56,6 +56,8 @@ rocksdb::Options options(rocksdb::Env* env) {
   out.keep_log_file_num = 1;
   out.max_background_jobs = 2;
   out.max_open_files = 256;
+  // The default starts 15 threads at each opening, and where that many cannot be had, RocksDB aborts.
+  out.max_file_opening_threads = 1;
   out.write_buffer_size = 4 << 20;
   out.compression = rocksdb::kNoCompression;  // ids do not compress
   // The default takes damage in the log for its end, and silently drops what follows, flushed or not.
@@ -162,11 +164,18 @@ struct ObjectIndex::State {
     next_pack = std::max(next_pack, number + 1);
   }
 
+  Result<void> remove_database() const {
+    std::error_code error;
+    std::filesystem::remove_all(database(), error);
+    if (!error) return {};
+    return Error(ErrorCode::io,
+                 fmt::format("local cache: cannot remove {}: {}", printable(database()), error.message()));
+  }
+
   // Empties the cache, whatever is wrong with it.
   Result<void> start_over() {
     close_database();
-    std::error_code ignored;
-    if (!memory) std::filesystem::remove_all(database(), ignored);
+    if (!memory) KIN_TRY(remove_database());
     if (memory) memory.reset(rocksdb::NewMemEnv(rocksdb::Env::Default()));
     return open_database();
   }
@@ -205,18 +214,26 @@ Result<Fd> lock_cache(const std::string& directory) {
   return Error(ErrorCode::busy, "another kin uses the local cache");
 }
 
+Result<std::vector<std::string>> names_in(const std::string& directory) {
+  const Fd folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return Error(ErrorCode::io, errno_error("cannot list", directory).message());
+  return list_directory(folder.get(), directory);
+}
+
 // Temporary indexes of processes that were killed. They are known by their names and by the lock in them,
 // which a living process holds; nothing else in `parent` is touched.
 void sweep_temporary(const std::string& parent) {
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(parent, ignored)) {
-    if (!entry.path().filename().string().starts_with(kTemporaryPrefix)) continue;
-    const Fd folder(::open(entry.path().c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  const auto names = names_in(parent);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (!name.starts_with(kTemporaryPrefix)) continue;
+    std::error_code ignored;
+    const std::string path = fmt::format("{}/{}", parent, name);
+    const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat info {};
     if (!folder || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) continue;
     const Fd lock(::openat(folder.get(), kLockName.data() + 1, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0)
-      std::filesystem::remove_all(entry.path(), ignored);
+    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(path, ignored);
   }
 }
 
@@ -274,26 +291,35 @@ Result<void> ObjectIndex::retreat(const std::string& parent, const Error& why) {
   auto next = try_directory ? temporary_state(parent) : memory_state();
   if (!next && try_directory) next = memory_state();
   if (!next) return why;
+  // What is left would be taken for true by the next who comes: above all the mark that it is clean, which
+  // perhaps could not be taken away. Unless it is no longer ours.
+  state_->close_database();
+  if (state_->place == State::Place::cache &&
+      is_there(state_->lock, fmt::format("{}{}", state_->directory, kLockName)))
+    static_cast<void>(state_->remove_database());
   state_ = *std::move(next);
   return {};
 }
 
 Result<bool> ObjectIndex::remove(const std::string& directory) {
   const auto lock_in = [](const std::string& path) { return fmt::format("{}{}", path, kLockName); };
-  std::error_code error;
   std::vector<std::pair<std::string, Fd>> layouts;  // this kin's, and those of others
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const std::string path = entry.path().string();
+  KIN_TRY_ASSIGN(const std::vector<std::string> names, names_in(directory));
+  for (const std::string& name : names) {
+    const std::string path = fmt::format("{}/{}", directory, name);
     // Made if it is not there: someone may be about to make this cache.
     Fd lock(::open(lock_in(path).c_str(), O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600));
     if (lock && (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || !is_there(lock, lock_in(path)))) return false;
     layouts.emplace_back(path, std::move(lock));
   }
   // The locks go last: who comes before that finds the cache in use, who comes after makes a new one.
+  std::error_code error;
   for (const auto& [path, lock] : layouts) {
     if (!error && lock) {
-      for (const auto& entry : std::filesystem::directory_iterator(path, error))
-        if (!error && entry.path() != lock_in(path)) std::filesystem::remove_all(entry.path(), error);
+      KIN_TRY_ASSIGN(const std::vector<std::string> files, names_in(path));
+      for (const std::string& name : files)
+        if (!error && name != kLockName.substr(1))
+          std::filesystem::remove_all(fmt::format("{}/{}", path, name), error);
       ::unlink(lock_in(path).c_str());
       ::rmdir(path.c_str());
     } else if (!error) {

@@ -54,7 +54,7 @@ class ObjectIndex : public ResumeLog {
   Result<void> set_clean(bool clean);
   bool is_clean() const;
 
-  // Only a hint, so these do not fail: what could not be noted is read again.
+  // Only a hint: what could not be noted is read again, and is no error. recorded() tells if it cannot look.
   Result<void> record(const std::vector<std::pair<std::string, Bytes>>& entries) override;
   Result<std::optional<Bytes>> recorded(const std::string& path) override;
   Result<void> clear_records(const std::string& prefix) override;

@@ -12,11 +12,13 @@ start() {
   backup=$!
   exec 9>pipe
   head -c 12000000 input >&9
+  local index='cache/kin/*/index-*/db/CURRENT'
+  [ "${1-}" = --no-cache ] && index='tmp/kin-index-*/db/CURRENT'
   for _ in $(seq 100); do
-    [ -n "$(ls -A cache/kin/*/index-1/db tmp 2>/dev/null)" ] && break
+    compgen -G "$index" >/dev/null && return
     sleep 0.1
   done
-  sleep 0.5
+  fail "there is no index after 10 seconds"
 }
 # Gives it the rest; it must end well.
 finish() {
@@ -41,7 +43,7 @@ start
 find cache -exec touch -d '3 days ago' {} +
 "$KIN" cache --cleanup --max-age 1 >listed 2>&1 || fail "cache --cleanup failed"
 grep -q "in use" listed || fail "a cache in use is not told as such: $(cat listed)"
-[ -d cache/kin/*/index-1/db ] || fail "a cache in use was removed"
+[ -d cache/kin/*/index-*/db ] || fail "a cache in use was removed"
 finish
 grep -q "going on without" <<<"$run_saved" && fail "the cache was lost"
 find cache -exec touch -d '3 days ago' {} +
@@ -64,12 +66,25 @@ finish
 TMPDIR=$work/missing run 0 -r repo --no-cache check
 TMPDIR=$work/missing run 0 -r repo --no-cache backup input
 
+# A cache opens where hardly a thread can be had. (Root has no such limit.)
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  chmod 711 . && mkdir few && cp "$KIN" few/kin && cp input few && chown -R 54321 few
+  few() {
+    (cd few && XDG_CACHE_HOME=$PWD/cache TMPDIR=$PWD setpriv --reuid=54321 --regid=54321 --clear-groups \
+      bash -c 'ulimit -u '"$1"'; shift; ./kin "$@"' kin "$@" >out 2>err) || fail "with $1 threads: kin ${*:2}"
+  }
+  few 1000 -r repo init --plain
+  few 1000 -r repo backup input
+  few 8 -r repo ls latest
+fi
+
 # A disk that is full: before it begins, and in its midst.
 if [ "$(id -u)" = 0 ] && rm -rf cache && mkdir cache && mount -t tmpfs -o size=8m none cache 2>/dev/null; then
   trap 'umount -l "$work/cache"; cleanup' EXIT
   start
   dd if=/dev/zero of=cache/filler bs=4k 2>/dev/null || true
   finish
+  grep -q "going on without the cache" <<<"$run_saved" || fail "the cache had room: $run_saved"
   seq 100 >small
   run 0 -r repo backup small
   rm cache/filler

@@ -1,5 +1,6 @@
 #include "store/object_index.h"
 
+#include "lib/base/file.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
 #include "tests/support/temp_dir.h"
@@ -7,8 +8,12 @@
 #include <catch2/catch.hpp>
 
 #include <atomic>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <thread>
 
 namespace kin::store {
@@ -260,6 +265,52 @@ TEST_CASE("an index whose cache is deleted fails, retreats, and can be filled ag
   require_ok(index->add("one", segment_of(1, 0, 100)));
   CHECK(has_object(*index, 1, 0, 17));
   CHECK(has_object(*index, 2, 5000, 17));
+}
+
+TEST_CASE("a cache that was given up is not taken for true later", "[object_index]") {
+  const TempDir directory, temporary;
+  {
+    const auto index = value_of(ObjectIndex::open(directory / "cache"));
+    require_ok(index->add("one", segment_of(1, 0, 100)));
+    require_ok(index->set_clean(true));
+    require_ok(index->retreat(temporary.path(), Error(ErrorCode::io, "the mark cannot be taken away")));
+  }
+  const auto index = value_of(ObjectIndex::open(directory / "cache"));
+  CHECK_FALSE(index->is_clean());
+  CHECK(index->segments().empty());
+}
+
+TEST_CASE("who gives up a cache that was deleted does not touch the one made in its place",
+          "[object_index]") {
+  const TempDir directory, temporary;
+  const auto index = value_of(ObjectIndex::open(directory / "cache"));
+  std::filesystem::remove_all(directory / "cache");
+  std::filesystem::create_directories(directory / "cache/index-1/db");
+  std::ofstream(directory / "cache/index-1/lock") << "";
+  std::ofstream(directory / "cache/index-1/db/CURRENT") << "of another process";
+  require_ok(index->retreat(temporary.path(), Error(ErrorCode::io, "deleted")));
+  CHECK(std::filesystem::exists(directory / "cache/index-1/db/CURRENT"));
+}
+
+TEST_CASE("a cache that cannot be emptied says so", "[object_index]") {
+  const TempDir directory;
+  const auto index = value_of(ObjectIndex::open(directory / "cache"));
+  require_ok(index->add("one", segment_of(1, 0, 100)));
+  // What nobody can remove: for root, a file with the mark for that; for others, one in a closed folder.
+  const std::string folder = directory / "cache/index-1/db/stuck";
+  std::filesystem::create_directory(folder);
+  const Fd file(::open((folder + "/file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  int flags = FS_IMMUTABLE_FL;
+  ::ioctl(file.get(), FS_IOC_SETFLAGS, &flags);
+  ::chmod(folder.c_str(), 0500);
+  const bool stuck = ::unlink((folder + "/file").c_str()) != 0;
+  if (!stuck) WARN("skipped: this file system lets root remove everything");
+  if (stuck) CHECK_FALSE(index->clear());
+  ::chmod(folder.c_str(), 0700);
+  flags = 0;
+  ::ioctl(file.get(), FS_IOC_SETFLAGS, &flags);
+  require_ok(index->clear());
+  CHECK(index->segments().empty());
 }
 
 TEST_CASE("an index that cannot be made anew gives errors, not a crash", "[object_index]") {
