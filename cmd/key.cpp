@@ -48,6 +48,11 @@ Result<ExitCode> list(Context& context, const Options&) {
                  }));
   context.print_always(fmt::format("  {:<8}  {:<12}  {:<12}  {}", "ID", "User", "Host", "Created"));
   for (const store::KeyInfo& key : keys) {
+    if (key.newer) {
+      context.print_always(fmt::format("  {:<8}  made by a newer kin", key.name.substr(0, 8)));
+      context.json("key", {{"current", false}, {"id", key.name}, {"newer", true}});
+      continue;
+    }
     const bool current = key.name == repository->key_name();
     context.print_always(fmt::format("{} {:<8}  {:<12}  {:<12}  {}", current ? '*' : ' ',
                                      key.name.substr(0, 8), printable(key.user), printable(key.host),

@@ -86,6 +86,11 @@ Result<std::vector<KeyInfo>> list_keys(Backend& backend, const std::function<voi
     const auto bytes = get_named(backend, name);
     auto info = bytes ? read_key_info(*bytes) : Result<KeyInfo>(bytes.error());
     if (!info && info.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
+    if (!info && info.error().code() == ErrorCode::unsupported) {
+      KeyInfo newer;
+      newer.newer = true;
+      info = std::move(newer);
+    }
     if (!info) {
       on_damage(bytes ? std::move(info).error().context(name.text()) : bytes.error());
       continue;

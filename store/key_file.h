@@ -13,7 +13,8 @@
 namespace kin::store {
 
 struct KeyInfo {
-  std::string name;  // the key file's, in hexadecimal
+  std::string name;    // the key file's, in hexadecimal
+  bool newer = false;  // made by a newer kin: only the name is known
   std::string user, host;
   Timestamp created;
 };
@@ -26,7 +27,7 @@ Result<KeyInfo> read_key_info(ByteView file);
 // wrong_password if the password does not open it (or the file is damaged: there is no telling which).
 Result<Key> open_key_file(ByteView file, std::string_view password);
 
-// A damaged key is told to `on_damage` and left out; it hinders no other.
+// A damaged key is told to `on_damage` and left out; it hinders no other. One of a newer kin is no damage.
 Result<std::vector<KeyInfo>> list_keys(Backend& backend, const std::function<void(const Error&)>& on_damage);
 
 struct OpenedKey {

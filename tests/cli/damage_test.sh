@@ -24,7 +24,8 @@ replace() {
 for folder in keys packs index snapshots; do
   for what in directory fifo loop dangling; do
     damaged
-    file=$(find "$work/hurt/$folder" -type f | sort | head -1)
+    # Of the packs the smallest, which has the trees.
+    file=$(find "$work/hurt/$folder" -type f -printf '%s %p\n' | sort -n | head -1 | cut -d' ' -f2)
     id=$(basename "$file")
     replace "$file" $what
     for password in first second; do
@@ -64,6 +65,16 @@ for what in directory loop; do
   for file in $(find "$work/hurt/packs" -type f -size +20k); do replace "$file" $what; done
   run 13 -r hurt restore latest -t "content-$what"
 done
+# A key that a newer kin made is none.
+damaged
+printf 'KINKEY01\002and whatever it needs' >newer
+name=$(python3 -c 'import hashlib; print(hashlib.blake2b(open("newer", "rb").read(), digest_size=32).hexdigest())')
+cp newer "hurt/keys/$name"
+run 0 -r hurt check
+run 0 -r hurt key list
+says "${name:0:8}  made by a newer kin"
+run 0 -r hurt --json key list
+grep -q "\"id\":\"$name\",.*\"newer\":true" out || fail "not in JSON"
 # A damaged key, by its content.
 damaged
 for file in hurt/keys/*; do
