@@ -264,7 +264,8 @@ Result<bool> Repository::claim(const ObjectId& id) {
     MutexLock lock(mutex_);
     if (claimed_.contains(id) || pending_.contains(id)) return false;
   }
-  KIN_TRY_ASSIGN(const std::optional<Location> location, find_location(id));
+  // A miss is the usual answer here, and no reason to list the segments; at worst an object is stored twice.
+  KIN_TRY_ASSIGN(const std::optional<Location> location, find_indexed(id));
   if (location) return false;
   MutexLock lock(mutex_);
   return claimed_.insert(id).second;
@@ -364,7 +365,9 @@ Result<void> Repository::mark_unclean() {
   if (marked_unclean_) return {};
   if (auto marked = index_->set_clean(false); !marked) {
     const std::unique_lock alone(recovery_mutex_);
-    KIN_TRY(recover_index(marked.error()));  // an empty index is not clean
+    // Another thread may have mended it meanwhile. An index that was filled again is not clean.
+    marked = index_->set_clean(false);
+    if (!marked) KIN_TRY(recover_index(marked.error()));
   }
   marked_unclean_ = true;
   return {};
@@ -392,6 +395,7 @@ Result<std::size_t> Repository::begin_writing() {
 Result<std::vector<SnapshotId>> Repository::list_snapshots() {
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::snapshot));
   std::vector<SnapshotId> out;
+  ++snapshot_listings_;
   for (const FileInfo& file : files) out.push_back(*SnapshotId::from_hex(file.name));
   std::sort(out.begin(), out.end());
   return out;

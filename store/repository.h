@@ -1,8 +1,9 @@
 // Repository: a Backend with packs, index, snapshots and keys, as a BlockStore.
 //
-// Order of writing: packs, sync, index segment, sync, snapshot, sync; readers go the other way. Whatever
-// happens in between, what a snapshot names is there. Any number of processes may write at once; there is no
-// lock.
+// Order of writing: packs, sync, index segment, sync, snapshot, sync. Whatever happens in between, what a
+// snapshot names is there. Any number of processes may write at once; there is no lock. A reader may have its
+// index from before it listed the snapshots; so what it then misses, it looks for once more in the segments
+// that have come since.
 #pragma once
 
 #include "lib/base/mutex.h"
@@ -16,6 +17,7 @@
 #include "store/pack.h"
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -67,7 +69,8 @@ class Repository : public BlockStore {
   Result<bool> contains(const ObjectId& id) override;
   Result<BlockRef> locate(const ObjectId& id) override;
   Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) override;
-  Result<std::optional<Location>> find_location(const ObjectId& id);  // stored ones only
+  // Stored ones only. What was committed before list_snapshots() was last called is found.
+  Result<std::optional<Location>> find_location(const ObjectId& id);
   ObjectIndex& index() { return *index_; }
 
   ObjectId id_of(ByteView object) const override;
@@ -117,8 +120,9 @@ class Repository : public BlockStore {
   Result<void> require_writable() const;
   // Fills the index from the segments; the caller has recovery_mutex_ alone.
   Result<void> fill_index(const std::function<void(const Error&)>& on_damage);
-  Result<void> recover_index(const Error& why);  // likewise
-  Result<void> retreat(const Error& why);        // likewise; leaves the index empty
+  Result<void> recover_index(const Error& why);                      // likewise
+  Result<void> retreat(const Error& why);                            // likewise; leaves the index empty
+  Result<std::optional<Location>> find_indexed(const ObjectId& id);  // by the index as it is
   Result<void> add_to_index(const std::string& segment_name, const IndexSegment& segment);
   Result<void> mark_unclean() KIN_REQUIRES(mutex_);
   Result<void> finish_pack(OpenPack& pack) KIN_REQUIRES(mutex_);
@@ -143,7 +147,11 @@ class Repository : public BlockStore {
   bool cache_lost_ = false;  // under recovery_mutex_
   BlockCache cache_;
 
-  // Held by all who use the index, and alone by who fills it again. After mutex_, where both are.
+  // How often the snapshots were listed, and how often that was when the index was last filled: with equal
+  // numbers, what is not in the index is missing.
+  std::atomic<std::uint64_t> snapshot_listings_ = 0, indexed_listings_ = 0;
+  // Held by all who look up or add objects, and alone by who fills the index again. After mutex_, where both
+  // are.
   std::shared_mutex recovery_mutex_;
   Mutex mutex_;
   bool began_writing_ KIN_GUARDED_BY(mutex_) = false;

@@ -31,6 +31,8 @@ Result<void> Repository::refresh_index(const std::function<void(const Error&)>& 
 }
 
 Result<void> Repository::fill_index(const std::function<void(const Error&)>& on_damage) {
+  const std::uint64_t listings = snapshot_listings_;
+  bool complete = true;
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::index));
   std::set<std::string> listed;
   for (const FileInfo& file : files) listed.insert(file.name);
@@ -43,7 +45,10 @@ Result<void> Repository::fill_index(const std::function<void(const Error&)>& on_
   for (const std::string& name : listed) {
     if (known.contains(name)) continue;
     auto segment = load_index_segment(name);
-    if (!segment && segment.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
+    if (!segment && segment.error().code() == ErrorCode::not_found) {
+      complete = false;  // removed since we listed it, and replaced by one that we may not have listed
+      continue;
+    }
     if (!segment && on_damage) {
       on_damage(segment.error());
       continue;
@@ -57,6 +62,7 @@ Result<void> Repository::fill_index(const std::function<void(const Error&)>& on_
       return fill_index(on_damage);  // from the start; there are only so many places to retreat to
     }
   }
+  if (complete) indexed_listings_ = listings;
   return {};
 }
 
@@ -72,13 +78,24 @@ Result<void> Repository::add_to_index(const std::string& segment_name, const Ind
     const std::shared_lock filled(recovery_mutex_);  // who fills it has listed the segments by now
     return index_->add(segment_name, segment);
   };
-  const auto added = add();
-  if (added) return {};
+  if (add()) return {};
   const std::unique_lock alone(recovery_mutex_);
+  const auto added = index_->add(segment_name, segment);  // another thread may have mended it meanwhile
+  if (added) return {};
   return recover_index(added.error());  // the segment is in the repository, and read from there
 }
 
 Result<std::optional<Location>> Repository::find_location(const ObjectId& id) {
+  const bool behind = indexed_listings_ != snapshot_listings_;  // asked first: another thread may fill it
+  auto location = find_indexed(id);
+  if (!location || *location || !behind) return location;
+  // The snapshot that names it may be younger than our index.
+  const std::unique_lock alone(recovery_mutex_);
+  if (indexed_listings_ != snapshot_listings_) KIN_TRY(fill_index({}));
+  return index_->locate(id);
+}
+
+Result<std::optional<Location>> Repository::find_indexed(const ObjectId& id) {
   {
     // Nobody looks while the cache is being filled again: what is not in it yet is not missing.
     const std::shared_lock filled(recovery_mutex_);

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Two writers at once, on one machine and with one cache directory: both finish, both snapshots are whole.
+# Two writers at once, on one machine and with one cache directory: both finish, both snapshots are whole. And who reads meanwhile sees no damage.
 source "$(dirname "$0")/lib.sh"
 mkdir -p a b shared
 for i in $(seq 300); do seq "$i" $((i + 2000)) >"shared/$i"; done
@@ -17,4 +17,21 @@ for tree in a b; do
   run 0 -r repo restore latest --path "$work/$tree" -t "restored-$tree"
   same "$tree" "restored-$tree/$tree"
 done
+# Readers beside a writer that never rests.
+mkdir busy
+(
+  for i in $(seq 1000); do
+    echo "$i" >busy/file
+    "$KIN" -r repo -q backup busy || exit 1
+    [ ! -e stop ] || exit 0
+  done
+) >busy.out 2>&1 &
+writer=$!
+for _ in $(seq 12); do
+  run 0 -r repo --no-cache check
+  run 0 -r repo --no-cache ls latest
+  run 0 -r repo --no-cache stats latest
+done
+touch stop
+wait $writer || { cat busy.out; fail "the writer failed"; }
 echo passed

@@ -2,6 +2,8 @@
 // in repository_crash_test.cpp.
 #include "store/repository.h"
 
+#include "lib/object/tree.h"
+#include "store/check.h"
 #include "store/local_backend.h"
 #include "tests/support/random_bytes.h"
 #include "tests/support/run_alone.h"
@@ -13,6 +15,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <set>
 #include <thread>
 
@@ -45,6 +48,48 @@ bool all_load(Repository& repository, const std::vector<std::pair<ObjectId, Byte
   for (const auto& [id, content] : objects)
     if (!loads(repository, id, content)) return false;
   return !objects.empty();
+}
+
+// A backend that lets someone else act before each of its operations.
+class InterruptedBackend : public Backend {
+ public:
+  InterruptedBackend(std::unique_ptr<Backend> inner, std::function<void()> before)
+      : inner_(std::move(inner)), before_(std::move(before)) {}
+
+  std::string location() const override { return inner_->location(); }
+  Result<void> put(const FileName& name, ByteView bytes) override { return next().put(name, bytes); }
+  Result<void> sync() override { return next().sync(); }
+  Result<Bytes> get(const FileName& name) override { return next().get(name); }
+  Result<Bytes> get_range(const FileName& name, std::uint64_t offset, std::size_t size) override {
+    return next().get_range(name, offset, size);
+  }
+  Result<std::vector<FileInfo>> list(FileKind kind) override { return next().list(kind); }
+  Result<void> remove(const FileName& name) override { return next().remove(name); }
+
+ private:
+  Backend& next() {
+    before_();
+    return *inner_;
+  }
+
+  const std::unique_ptr<Backend> inner_;
+  const std::function<void()> before_;
+};
+
+// A snapshot of a tree with one file, all of it new.
+SnapshotId commit_tree(Repository& repository, std::uint64_t seed) {
+  Node file;
+  file.type = NodeType::file;
+  file.name = "file";
+  const Bytes content = text_like(seed, 500);
+  file.size = content.size();
+  file.content = {{Extent::Kind::data, content.size(), value_of(store_object(repository, content))}};
+  TreeWriter tree(
+      [&](ObjectKind kind, const Bytes& object) { return store_object(repository, object, kind); });
+  require_ok(tree.add(file));
+  Snapshot snapshot = snapshot_named("host");
+  snapshot.tree = value_of(tree.finish());
+  return value_of(repository.commit(snapshot));
 }
 
 }  // namespace
@@ -526,6 +571,72 @@ TEST_CASE("what others commit is seen after the index is read again", "[reposito
   CHECK_FALSE(value_of(reader->contains(objects[0].first)));
   require_ok(reader->refresh_index());
   CHECK(all_load(*reader, objects));
+}
+
+TEST_CASE("what was committed before the snapshots were listed is found", "[repository]") {
+  FaultyDisk disk;
+  create_repository(disk);
+  const auto reader = reopen(disk);
+  const auto writer = reopen(disk);
+  const auto first = store_some(*writer, 1);
+  value_of(writer->commit(snapshot_named("host")));
+  CHECK(value_of(reader->list_snapshots()).size() == 1);
+  CHECK(all_load(*reader, first));
+  // What is there costs no look at the segments, what is missing one, and not one each time.
+  value_of(reader->list_snapshots());
+  const std::uint64_t listings = disk.count(Operation::list);
+  CHECK(all_load(*reader, first));
+  CHECK(value_of(reader->claim(reader->id_of(as_bytes("new")))));
+  CHECK(disk.count(Operation::list) == listings);
+  for (const char* missing : {"one", "two", "three"}) {
+    CHECK(code_of(reader->locate(reader->id_of(as_bytes(missing)))) == ErrorCode::corrupt);
+    CHECK(disk.count(Operation::list) == listings + 1);
+  }
+  // Nor is one that failed taken for done.
+  const auto second = store_some(*writer, 100);
+  value_of(writer->commit(snapshot_named("host")));
+  value_of(reader->list_snapshots());
+  disk.fail(Operation::list);
+  CHECK(code_of(reader->locate(second[0].first)) == ErrorCode::io);
+  CHECK(all_load(*reader, second));
+}
+
+TEST_CASE("whoever reads or checks while others commit or make a new index finds no damage",
+          "[repository][check]") {
+  const bool rebuild = GENERATE(false, true);
+  const bool check_it = GENERATE(false, true);
+  INFO((check_it ? "check" : "read") << " beside " << (rebuild ? "rebuild-index" : "backup"));
+  for (int moment = 0, acted = moment; acted == moment; ++moment) {
+    INFO("before operation " << moment);
+    FaultyDisk disk;
+    create_repository(disk);
+    const auto writer = reopen(disk);
+    commit_tree(*writer, 1);
+    int operations = 0;
+    auto backend = std::make_unique<InterruptedBackend>(disk.open(), [&] {
+      if (operations++ != moment) return;
+      acted = moment + 1;
+      commit_tree(*writer, 100);
+      if (rebuild) value_of(writer->rebuild_index([](const Error&) {}, [](std::size_t, std::size_t) {}));
+    });
+    const auto repository = value_of(open_repository(std::move(backend)));
+    std::vector<std::string> problems;
+    if (check_it) {
+      CheckObserver observer;
+      observer.on_problem = [&](const std::string& problem) { problems.push_back(problem); };
+      observer.on_progress = [](const std::string&, std::uint64_t, std::uint64_t) {};
+      ReadSubset everything;
+      everything.kind = ReadSubset::Kind::all;
+      value_of(check(*repository, everything, observer, {}));
+    } else {
+      require_ok(repository->refresh_index());
+      for (const SnapshotId& id : value_of(repository->list_snapshots())) {
+        const auto file = find_in_tree(*repository, value_of(repository->load_snapshot(id)).tree, "file");
+        if (!file) problems.push_back(file.error().message());
+      }
+    }
+    CHECK(problems == std::vector<std::string>{});
+  }
 }
 
 TEST_CASE("when a segment is gone, what only it said is forgotten", "[repository]") {
