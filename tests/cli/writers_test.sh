@@ -27,7 +27,7 @@ mkdir busy
   done
 ) >busy.out 2>&1 &
 writer=$!
-for _ in $(seq 12); do
+for _ in $(seq 5); do
   run 0 -r repo --no-cache check
   run 0 -r repo --no-cache ls latest
   run 0 -r repo --no-cache stats latest
