@@ -10,7 +10,6 @@
 
 #include <array>
 #include <pwd.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 namespace kin::cmd {
@@ -188,11 +187,7 @@ Result<ExitCode> run(Context& context, const Options& options) {
     KIN_TRY_ASSIGN(first, make_default_repository(context));
   }
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
-  // Now that they are there. By inode, so that no other name leads into them.
-  for (const std::string& own : {repository_location(context), cache_directory(context)}) {
-    struct stat info {};
-    if (::stat(own.c_str(), &info) == 0) request.walk.never_enter.emplace(info.st_dev, info.st_ino);
-  }
+  request.walk.never_enter = own_directories(context, *repository);  // now that they are there
 
   std::optional<ChildProcess> child;
   if (options.from_command) {

@@ -4,6 +4,7 @@
 
 #include "lib/base/mutex.h"
 #include "lib/base/result.h"
+#include "lib/engine/directory_ids.h"
 #include "store/repository.h"
 
 #include <CLI/CLI.hpp>
@@ -111,5 +112,8 @@ Result<std::unique_ptr<store::Repository>> open_repository(Context& context);
 // For those who look at damage: they go on where the index cannot be read.
 Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context);
 std::string cache_directory(const Context& context);
+// The repository, the cache and a temporary index, as far as they are there: what no backup reads and no
+// restore writes to.
+DirectoryIds own_directories(const Context& context, store::Repository& repository);
 
 }  // namespace kin::cmd

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -77,6 +78,16 @@ std::string cache_directory(const Context& context) {
   if (!context.options.cache_directory.empty()) return context.options.cache_directory;
   const std::string cache = environment("XDG_CACHE_HOME");
   return (cache.empty() ? home() + "/.cache" : cache) + "/kin";
+}
+
+DirectoryIds own_directories(const Context& context, store::Repository& repository) {
+  DirectoryIds out;
+  for (const std::string& own :
+       {repository_location(context), cache_directory(context), repository.index().directory()}) {
+    struct stat info {};
+    if (::stat(own.c_str(), &info) == 0) out.emplace(info.st_dev, info.st_ino);
+  }
+  return out;
 }
 
 bool has_password(const Context& context) {

@@ -22,7 +22,8 @@ class Report : public RestoreObserver {
     const char* const word = action == Action::restored    ? "restored"
                              : action == Action::unchanged ? "unchanged"
                                                            : "deleted";
-    if (context_.options.verbose > (action == Action::unchanged ? 1 : 0) || dry_run_) {
+    const int from_level = action == Action::unchanged ? 2 : dry_run_ ? 0 : 1;
+    if (context_.options.verbose >= from_level) {
       context_.print(fmt::format("{:<10} {}", word, printable(path)));
       Json fields{{"action", word}, {"size", node.size}};
       set_path(fields, "item", path);
@@ -33,6 +34,10 @@ class Report : public RestoreObserver {
   void on_bytes(std::uint64_t bytes) override { progress_.add_bytes(bytes); }
   void on_failed(const std::string& path, const Error& error) override {
     context_.warn(fmt::format("cannot restore {}: {}", printable(path), error.message()));
+  }
+  void on_not_deleted(const std::string&, const Error& error) override { context_.warn(error.message()); }
+  void on_left_alone(const std::string& path) override {
+    context_.print(fmt::format("{} is left as it is: it is the repository or kin's cache", printable(path)));
   }
 
   Progress& progress() { return progress_; }
@@ -82,6 +87,7 @@ Result<ExitCode> run(Context& context, const Options& options) {
   KIN_TRY_ASSIGN(RestoreRequest request, make_request(options, place));
   request.only_name = only;
   request.jobs = context.jobs();
+  request.never_touch = own_directories(context, *repository);
   Report report(context, options.dry_run);
   const SnapshotSummary& summary = place.snapshot.snapshot.summary;
   if (place.path.empty() && !only && request.includes.empty())
@@ -95,10 +101,12 @@ Result<ExitCode> run(Context& context, const Options& options) {
                                  grouped(stats.directories), grouped(stats.others), human_bytes(stats.bytes),
                                  human_duration(report.progress().seconds()));
   if (stats.unchanged > 0) line += fmt::format("; kept {} as they were", grouped(stats.unchanged));
-  if (stats.deleted > 0) line += fmt::format("; deleted {}", grouped(stats.deleted));
+  if (stats.deleted > 0)
+    line += fmt::format("; {} {}", options.dry_run ? "would delete" : "deleted", grouped(stats.deleted));
   if (stats.verified > 0) line += fmt::format("; verified {} files", grouped(stats.verified));
   context.print(line);
   if (stats.failed > 0) context.warn(fmt::format("{} could not be restored", grouped(stats.failed)));
+  if (stats.not_deleted > 0) context.warn(fmt::format("{} could not be deleted", grouped(stats.not_deleted)));
   context.json("summary", {{"files_restored", stats.files},
                            {"dirs_restored", stats.directories},
                            {"others_restored", stats.others},
@@ -107,9 +115,10 @@ Result<ExitCode> run(Context& context, const Options& options) {
                            {"files_deleted", stats.deleted},
                            {"files_verified", stats.verified},
                            {"failed", stats.failed},
+                           {"not_deleted", stats.not_deleted},
                            {"seconds_elapsed", report.progress().seconds()}});
   if (stats.corrupt) return ExitCode::corrupt;
-  return stats.failed > 0 ? ExitCode::incomplete : ExitCode::ok;
+  return stats.failed + stats.not_deleted > 0 ? ExitCode::incomplete : ExitCode::ok;
 }
 
 Action define(CLI::App& app) {

@@ -356,6 +356,11 @@ Result<std::optional<Location>> ObjectIndex::locate(const ObjectId& id) {
   return std::optional<Location>(out);
 }
 
+std::string ObjectIndex::directory() const {
+  const std::shared_lock in_use(in_use_);
+  return state_->memory ? "" : state_->directory;
+}
+
 Result<void> ObjectIndex::add(const std::string& segment_name, const IndexSegment& segment) {
   const std::shared_lock in_use(in_use_);
   if (!state_->db) return closed();

@@ -50,6 +50,9 @@ class ObjectIndex : public ResumeLog {
   bool has_pack(const ObjectId& id) const;
   Result<void> clear();
 
+  // Where it is now; empty if it is in memory.
+  std::string directory() const;
+
   // A mark that lives as long as the cache: "clean" after a run that left nothing behind. Durable on return.
   Result<void> set_clean(bool clean);
   bool is_clean() const;

@@ -64,7 +64,7 @@ foreach(target block_header config_key index_segment snapshot wire_tree xdelta3_
 endforeach()
 
 # The program, as a user runs it.
-foreach(name bad_input cache damage delta disk_full golden interrupt options round_trip sources streams writers)
+foreach(name bad_input cache damage delta disk_full golden interrupt options restore round_trip sources streams writers)
   add_test(NAME cli_${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/${name}_test.sh)
   set_tests_properties(cli_${name} PROPERTIES ENVIRONMENT KIN=$<TARGET_FILE:kin> SKIP_RETURN_CODE 77 TIMEOUT 600)
 endforeach()

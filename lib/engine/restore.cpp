@@ -7,6 +7,8 @@
 #include "lib/engine/target_directory.h"
 #include "lib/object/tree.h"
 
+#include <fmt/core.h>
+
 #include <fcntl.h>
 #include <map>
 #include <set>
@@ -23,6 +25,10 @@ constexpr std::size_t kMostLinks = 4096;
 using Action = RestoreObserver::Action;
 
 Error interrupted() { return Error(ErrorCode::cancelled, "interrupted"); }
+
+Error untouchable() {
+  return Error(ErrorCode::io, "the repository or kin's cache is in its place, and stays as it is");
+}
 
 class Restore {
  public:
@@ -69,7 +75,14 @@ class Restore {
   Result<void> enter(Place& place);
   std::shared_ptr<const Fd> existing(Place& place);
   bool keep_existing(const Fd& directory, const Node& node);
+  Result<void> foresee(Place& place, const Node& node, const std::string& path,
+                       const std::shared_ptr<LinkedFile>& linked);
   bool delete_extra(const Fd& directory, const std::string& path, const std::set<std::string>& names);
+  bool delete_entry(const Fd& directory, const std::string& name, const std::string& path);
+  bool delete_below(const Fd& directory, const std::string& name, const std::string& path);
+  bool never_touch(const Fd& directory, const std::string& name) const {
+    return is_one_of(directory, name, request_.never_touch);
+  }
   Result<void> make_room(const Fd& parent, const std::string& name, const std::string& path);
   Result<void> run_window();
   bool wanted(const std::string& path) const;
@@ -82,6 +95,9 @@ class Restore {
   std::shared_ptr<const Fd> target_;
 
   std::vector<LeftDirectory> left_;
+  // By path: those that were read-only and do not have their metadata yet. They outlive the window, which
+  // removes unfinished files from them.
+  std::map<std::string, UsableDirectory> made_usable_;
   std::vector<RestoreEntry> links_;
   // By device, inode and content, from a file's first name to its last. What stays to the end are the files
   // that have further names outside of what is restored, or with other content: one path and some 180 bytes
@@ -100,10 +116,18 @@ bool Restore::wanted(const std::string& path) const {
 Result<void> Restore::enter(Place& place) {
   if (place.entered) return {};
   KIN_TRY(enter(*place.parent));
+  const std::string& name = place.node.name;
+  const auto above = existing(*place.parent);
+  if (above && keep_existing(*above, place.node)) {
+    const auto info = stat_at(above->get(), name);
+    if (info && !S_ISDIR(info->st_mode))
+      return Error(ErrorCode::io,
+                   fmt::format("{} is no directory, and --overwrite keeps it", printable(place.path)));
+  }
   if (!request_.dry_run) {
-    const Fd& above = *place.parent->fd;
-    const bool replace = !keep_existing(above, place.node);
-    KIN_TRY_ASSIGN(place.fd, open_or_make_directory(above, place.node.name, replace));
+    KIN_TRY_ASSIGN(UsableDirectory opened, open_or_make_directory(*above, name));
+    place.fd = opened.fd();
+    if (opened.was_changed()) made_usable_.emplace(place.path, std::move(opened));
   }
   place.entered = true;
   return {};
@@ -168,6 +192,10 @@ Result<void> Restore::restore_node(Place& place, Node node, int depth) {
   if (node.type == NodeType::directory) {
     // Something in it may be wanted even if it is not; but below an excluded directory nothing is.
     if (excluded(path)) return {};
+    if (const auto above = existing(place); above && never_touch(*above, node.name)) {
+      is_wanted ? report_.failed(path, untouchable()) : report_.left_alone(path);
+      return {};
+    }
     Place inside{&place, node, path};
     if (auto entered = is_wanted ? enter(inside) : Result<void>(); !entered) {
       report_.failed(path, entered.error());
@@ -181,7 +209,12 @@ Result<void> Restore::restore_node(Place& place, Node node, int depth) {
     }
     return {};
   }
-  if (!is_wanted) return {};
+  if (!is_wanted) {
+    // Where a directory has its name, all in that is extra.
+    const auto directory = request_.delete_extra && !excluded(path) ? existing(place) : nullptr;
+    if (directory) delete_below(*directory, node.name, path);
+    return {};
+  }
   if (auto entered = enter(place); !entered) {
     report_.failed(path, entered.error());
     return {};
@@ -197,11 +230,7 @@ Result<void> Restore::restore_node(Place& place, Node node, int depth) {
     report_.done(path, node, Action::unchanged);
     return {};
   }
-  if (request_.dry_run) {
-    if (node.type == NodeType::file) report_.count(&RestoreStats::bytes, node.size);
-    report_.done(path, node, Action::restored);
-    return {};
-  }
+  if (request_.dry_run) return foresee(place, node, path, linked);
   RestoreEntry entry{place.fd, std::move(node), path, linked};
   if (linked && (linked->being_written || !linked->path.empty())) {
     links_.push_back(std::move(entry));
@@ -237,38 +266,78 @@ Result<void> Restore::restore_directory(Place& place, const ObjectId& tree, int 
   return {};
 }
 
-// Deletes all but these names, as far as the filters choose it; true if nothing is left. In a directory that
-// is not chosen something may be, but below an excluded one nothing is.
+// Tells of an entry what a restore then does, and does nothing.
+Result<void> Restore::foresee(Place& place, const Node& node, const std::string& path,
+                              const std::shared_ptr<LinkedFile>& linked) {
+  if (const auto directory = existing(place)) {
+    if (const auto room = make_room(*directory, node.name, path); !room) {
+      report_.failed(path, room.error());
+      return {};
+    }
+  }
+  bool has_content_already = false;
+  if (linked && !linked->path.empty()) {
+    KIN_TRY_ASSIGN(has_content_already, is_proven(*linked, node));
+  }
+  if (linked && !has_content_already) linked->path = path;
+  if (linked) linked->unproven = false;
+  if (node.type == NodeType::file && !has_content_already) report_.count(&RestoreStats::bytes, node.size);
+  report_.done(path, node, Action::restored);
+  return {};
+}
+
+// Deletes all but these names, as far as the filters choose it; true if nothing is left.
 bool Restore::delete_extra(const Fd& directory, const std::string& path, const std::set<std::string>& names) {
   const auto present = list_directory(directory.get(), path);
-  if (!present) return report_.failed(path, present.error()), false;
-  const bool filtered = !request_.includes.empty() || !request_.excludes.empty();
+  if (!present) return report_.not_deleted(path.empty() ? "/" : path, present.error()), false;
   bool all = true;
   for (const std::string& name : *present) {
+    if (stop_.stop_requested()) return false;
     const std::string entry_path = path.empty() ? name : path + "/" + name;
-    bool goes = !names.contains(name) && !is_temporary_name(name) && !excluded(entry_path);
-    if (goes && filtered)
-      if (const Fd inside = open_directory(directory, name)) goes = delete_extra(inside, entry_path, {});
-    if (goes && wanted(entry_path)) {
-      const auto removed = request_.dry_run ? Result<void>() : remove_entry(directory, name, !filtered);
-      if (removed) {
-        Node node;
-        node.name = name;
-        report_.done(entry_path, node, Action::deleted);
-        continue;
-      }
-      report_.failed(entry_path, removed.error());
-    }
-    all = false;
+    const bool goes = !names.contains(name) && !is_temporary_name(name) && !excluded(entry_path);
+    all &= goes && delete_entry(directory, name, entry_path);
   }
   return all;
 }
 
-// Removes a directory that has the name of something else: if it is empty, or with --delete.
+// What is in it first: in a directory that is not chosen something may be.
+bool Restore::delete_entry(const Fd& directory, const std::string& name, const std::string& path) {
+  const bool empty = delete_below(directory, name, path);
+  if (!empty || !wanted(path)) return false;
+  const auto removed = request_.dry_run ? Result<void>() : remove_entry(directory, name, path);
+  if (!removed) return report_.not_deleted(path, removed.error()), false;
+  Node node;
+  node.name = name;
+  report_.done(path, node, Action::deleted);
+  return true;
+}
+
+// All that is in a directory; true if nothing is left, or it is none.
+bool Restore::delete_below(const Fd& directory, const std::string& name, const std::string& path) {
+  if (never_touch(directory, name)) return report_.left_alone(path), false;
+  if (request_.dry_run) {
+    const Fd inside = open_directory(directory, name);
+    return !inside || delete_extra(inside, path, {});
+  }
+  const UsableDirectory inside = open_usable_directory(directory, name);
+  return !inside.fd() || delete_extra(*inside.fd(), path, {});
+}
+
+// Removes a directory that has the name of something else: if it is empty, or with --delete. A dry run only
+// finds out whether that can be.
 Result<void> Restore::make_room(const Fd& parent, const std::string& name, const std::string& path) {
-  if (request_.delete_extra)
-    if (const Fd inside = open_directory(parent, name)) delete_extra(inside, path, {});
-  return remove_entry(parent, name, false);
+  if (never_touch(parent, name)) return untouchable();
+  if (request_.delete_extra) {
+    const bool empty = delete_below(parent, name, path);
+    if (stop_.stop_requested()) return interrupted();
+    if (!empty)
+      return Error(ErrorCode::io, "a directory is in its place, and not all that is in it can be deleted");
+  } else if (const Fd inside = open_directory(parent, name)) {
+    KIN_TRY_ASSIGN(const std::vector<std::string> names, list_directory(inside.get(), path));
+    if (!names.empty())
+      return Error(ErrorCode::io, "a directory that is not empty is in its place; --delete deletes it");
+  }
+  return request_.dry_run ? Result<void>() : remove_entry(parent, name, path);
 }
 
 // The directory that a path below the target lies in, and its name there.
@@ -343,6 +412,10 @@ Result<void> Restore::run_window() {
   for (const LeftDirectory& directory : left_) {
     if (auto applied = apply_metadata(directory.parent->get(), directory.node.name, directory.node); !applied)
       report_.failed(directory.path, applied.error());
+    if (const auto usable = made_usable_.find(directory.path); usable != made_usable_.end()) {
+      usable->second.keep_mode();
+      made_usable_.erase(usable);
+    }
   }
   left_.clear();
   return {};
@@ -351,12 +424,8 @@ Result<void> Restore::run_window() {
 Result<RestoreStats> Restore::run() {
   Place root;
   root.entered = true;
-  if (!request_.dry_run) {
-    KIN_TRY_ASSIGN(target_, open_target(request_.target));
-    root.fd = target_;
-  } else if (Fd existing(::open(request_.target.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); existing) {
-    root.fd = std::make_shared<const Fd>(std::move(existing));
-  }
+  KIN_TRY_ASSIGN(target_, open_target(request_.target, request_.never_touch, !request_.dry_run));
+  root.fd = target_;
   KIN_TRY(restore_directory(root, request_.tree, 0));
   KIN_TRY(run_window());
   return report_.stats();

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "lib/engine/block_store.h"
+#include "lib/engine/directory_ids.h"
 #include "lib/engine/path_filter.h"
 #include "lib/object/node.h"
 
@@ -29,6 +30,7 @@ struct RestoreRequest {
   PathFilter includes, excludes;         // of paths in the tree, "/" + components
   std::string tree_path;                 // where `tree` lies in the snapshot, for the filters
   Overwrite overwrite = Overwrite::always;
+  DirectoryIds never_touch;  // the repository itself, the cache: no target, and left as they are below one
   bool delete_extra = false;
   bool sparse = false;
   bool verify = false;
@@ -45,13 +47,16 @@ class RestoreObserver {
   virtual void on_entry(const std::string& /*path*/, const Node&, Action) {}
   virtual void on_bytes(std::uint64_t /*bytes*/) {}
   virtual void on_failed(const std::string& /*path*/, const Error&) {}
+  virtual void on_not_deleted(const std::string& /*path*/, const Error&) {}
+  // One of those never to be touched, which the snapshot does not have.
+  virtual void on_left_alone(const std::string& /*path*/) {}
 };
 
 struct RestoreStats {
   std::uint64_t files = 0, directories = 0, others = 0;  // restored
   std::uint64_t unchanged = 0, deleted = 0, verified = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t failed = 0;
+  std::uint64_t failed = 0, not_deleted = 0;
   bool corrupt = false;  // one of the failures was damage in the repository
 };
 

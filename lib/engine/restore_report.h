@@ -24,6 +24,7 @@ class RestoreReport {
   }
 
   void failed(const std::string& path, const Error& error) {
+    if (error.code() == ErrorCode::cancelled) return;  // no fault of the path
     {
       MutexLock lock(mutex_);
       ++stats_.failed;
@@ -31,6 +32,13 @@ class RestoreReport {
     }
     observer_.on_failed(path.empty() ? "/" : path, error);
   }
+
+  void not_deleted(const std::string& path, const Error& error) {
+    count(&RestoreStats::not_deleted);
+    observer_.on_not_deleted(path, error);
+  }
+
+  void left_alone(const std::string& path) { observer_.on_left_alone(path); }
 
   void count(std::uint64_t RestoreStats::*counter, std::uint64_t by = 1) {
     MutexLock lock(mutex_);

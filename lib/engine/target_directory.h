@@ -3,23 +3,47 @@
 #pragma once
 
 #include "lib/base/file.h"
+#include "lib/engine/directory_ids.h"
 #include "lib/object/node.h"
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 namespace kin {
 
-// Opens the target, making it if need be. invalid_argument if it is something else than a directory.
-Result<std::shared_ptr<const Fd>> open_target(const std::string& path);
+// Opens the target, making it if need be; without `make`, null if it is not there. invalid_argument if it is
+// something else than a directory, or if it is, or lies in, one that is never to be touched.
+Result<std::shared_ptr<const Fd>> open_target(const std::string& path, const DirectoryIds& never_touch,
+                                              bool make);
 
-// Opens `name` in `parent`, making it if it is not there. A file or link in its place is removed when
-// `replace` is set. One that is there and ours, but not for us to write to, is made so: an earlier restore
-// may have left it read-only, and its mode is set again when all is in it.
-Result<std::shared_ptr<const Fd>> open_or_make_directory(const Fd& parent, const std::string& name,
-                                                         bool replace);
+bool is_one_of(const Fd& parent, const std::string& name, const DirectoryIds& directories);
+
+// A directory that is open, if there is one. If it is ours, but was not for us to write to, that is changed
+// for as long as this lives: an earlier restore may have left it read-only.
+class UsableDirectory {
+ public:
+  UsableDirectory(std::shared_ptr<const Fd> fd, std::optional<mode_t> mode_before)
+      : fd_(std::move(fd)), mode_before_(mode_before) {}
+  UsableDirectory(UsableDirectory&& other) noexcept
+      : fd_(std::move(other.fd_)), mode_before_(std::exchange(other.mode_before_, std::nullopt)) {}
+  ~UsableDirectory();
+
+  const std::shared_ptr<const Fd>& fd() const { return fd_; }  // null if there is none
+  bool was_changed() const { return mode_before_.has_value(); }
+  void keep_mode() { mode_before_.reset(); }  // it has a new one by now
+
+ private:
+  std::shared_ptr<const Fd> fd_;
+  std::optional<mode_t> mode_before_;
+};
+UsableDirectory open_usable_directory(const Fd& parent, const std::string& name);
+
+// Opens `name` in `parent`, making it if it is not there. A file or link in its place is removed.
+Result<UsableDirectory> open_or_make_directory(const Fd& parent, const std::string& name);
 
 // Opens a directory that is there, not through a link; an invalid Fd if there is none.
 Fd open_directory(const Fd& parent, const std::string& name);
@@ -27,9 +51,8 @@ Fd open_directory(const Fd& parent, const std::string& name);
 // The directory at these components below `root`; each must be a directory, not a link to one.
 Result<Fd> open_below(const Fd& root, const std::vector<std::string>& components);
 
-// Removes a file, link or empty directory, so that something else can take its place. With `recursive`, a
-// directory with all that is in it.
-Result<void> remove_entry(const Fd& parent, const std::string& name, bool recursive);
+// Removes a file, link or empty directory. `path` is for messages.
+Result<void> remove_entry(const Fd& parent, const std::string& name, const std::string& path);
 
 // Makes links, FIFOs, sockets and devices under a name that must be free.
 Result<void> make_special(const Fd& parent, const Node& node, const std::string& name);

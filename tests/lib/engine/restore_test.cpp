@@ -40,10 +40,19 @@ struct Recorder : RestoreObserver {
     MutexLock lock(mutex);
     failed[path] = error.message();
   }
+  void on_not_deleted(const std::string& path, const Error& error) override {
+    MutexLock lock(mutex);
+    not_deleted[path] = error.message();
+  }
+  void on_left_alone(const std::string& path) override {
+    MutexLock lock(mutex);
+    left_alone.push_back(path);
+  }
 
   Mutex mutex;
   std::map<std::string, Action> done;
-  std::map<std::string, std::string> failed;
+  std::map<std::string, std::string> failed, not_deleted;
+  std::vector<std::string> left_alone;
 };
 
 class Trees {
@@ -101,6 +110,8 @@ class Trees {
     request.tree = tree(entries);
     recorder.done.clear();
     recorder.failed.clear();
+    recorder.not_deleted.clear();
+    recorder.left_alone.clear();
     return value_of(kin::restore(*repository_, request, recorder, {}));
   }
 
@@ -552,6 +563,161 @@ TEST_CASE("what is only for a file that has failed is not read", "[restore]") {
     CHECK(store.located == 16);  // 64 MiB
   }
   CHECK(trees.recorder.failed.size() == 1);
+}
+
+TEST_CASE("what is never to be touched is neither a target nor deleted nor replaced", "[restore]") {
+  Trees trees;
+  trees.put("own/config", "mine");
+  trees.put("own/deep/config", "mine");
+  trees.put("above/x", "extra");
+  fs::rename(trees.at("own"), trees.at("above/own"));
+  struct stat info {};
+  REQUIRE(::stat(trees.at("above/own").c_str(), &info) == 0);
+  trees.request.never_touch.emplace(info.st_dev, info.st_ino);
+  trees.request.delete_extra = GENERATE(false, true);
+  trees.request.dry_run = GENERATE(false, true);
+  const Node config = trees.file("config", "theirs");
+  const std::string target = trees.request.target;
+  SECTION("as the target, or above it") {
+    for (const char* path :
+         {"above/own", "above/own/deep", "above/own/new", "above/./own/deep/..", "above/own/new/../new"}) {
+      INFO(path);
+      trees.request.target = target + "/" + path;
+      trees.request.tree = trees.tree({config});
+      CHECK(code_of(kin::restore(trees.repository(), trees.request, trees.recorder, {})) ==
+            ErrorCode::invalid_argument);
+    }
+    fs::create_directory_symlink("above/own", target + "/link");
+    trees.request.target = target + "/link";
+    CHECK(code_of(kin::restore(trees.repository(), trees.request, trees.recorder, {})) ==
+          ErrorCode::invalid_argument);
+    trees.request.target = target;
+  }
+  SECTION("not in the tree") {
+    trees.restore({trees.file("other", "x")});
+    CHECK(trees.recorder.failed.empty());
+    CHECK(trees.recorder.not_deleted.empty());
+    CHECK(trees.recorder.left_alone.size() == (trees.request.delete_extra ? 1 : 0));
+    CHECK(trees.exists("above/x") == (trees.request.dry_run || !trees.request.delete_extra));
+  }
+  SECTION("a directory in the tree") {
+    trees.restore({trees.directory("above", {trees.directory("own", {config}), trees.file("x", "extra")})});
+    CHECK(trees.recorder.failed.size() == 1);
+    CHECK(trees.recorder.failed.contains("above/own"));
+  }
+  SECTION("a directory in the tree, of which a part is wanted") {
+    trees.request.includes.add("config");
+    trees.restore({trees.directory("above", {trees.directory("own", {config})})});
+    CHECK(trees.recorder.left_alone == std::vector<std::string>{"above/own"});
+  }
+  SECTION("a file in the tree") {
+    trees.restore({trees.directory("above", {trees.file("own", "x")})});
+    CHECK(trees.recorder.failed.contains("above/own"));
+  }
+  SECTION("below a file in the tree") {
+    trees.restore({trees.file("above", "x")});
+    CHECK(trees.recorder.failed.contains("above"));
+  }
+  CHECK(trees.text("above/own/config") == "mine");
+  CHECK(trees.text("above/own/deep/config") == "mine");
+  CHECK_FALSE(trees.exists("above/own/new"));
+}
+
+TEST_CASE("a dry run tells of what is in the way as a restore does", "[restore]") {
+  Trees trees;
+  trees.request.overwrite = GENERATE(Overwrite::always, Overwrite::if_newer, Overwrite::never);
+  trees.request.delete_extra = GENERATE(false, true);
+  trees.request.excludes.add("protected");
+  trees.put("dir", "a file");
+  trees.put("above/dir", "a file");
+  trees.put("file/x", "x");
+  trees.put("file/y/z", "z");
+  trees.put("guarded/protected", "x");
+  fs::create_directory(trees.at("empty"));
+  const std::vector<Node> tree = {
+      trees.directory("above", {trees.directory("dir", {trees.file("f", "f")})}),
+      trees.directory("dir", {trees.file("f", "f")}),
+      trees.file("empty", "one"),
+      trees.file("file", "one"),
+      trees.file("guarded", "one"),
+      trees.linked(trees.file("l", "linked"), 3),
+      trees.linked(trees.file("m", "linked"), 3),
+  };
+  trees.request.dry_run = true;
+  const RestoreStats dry = trees.restore(tree);
+  const auto told = trees.recorder.done;
+  const auto told_failed = trees.recorder.failed;
+  CHECK(trees.exists("file/x"));
+  trees.request.dry_run = false;
+  const RestoreStats stats = trees.restore(tree);
+  CHECK(told == trees.recorder.done);
+  CHECK(told_failed == trees.recorder.failed);
+  CHECK(dry.bytes == stats.bytes);
+  CHECK(dry.deleted == stats.deleted);
+  CHECK(dry.files == stats.files);
+  CHECK(dry.failed == stats.failed);
+}
+
+TEST_CASE("--delete takes what matches in a directory that has the name of a file", "[restore]") {
+  Trees trees;
+  trees.request.delete_extra = true;
+  trees.request.includes.add("a");
+  trees.put("b/a", "extra");
+  trees.put("b/c", "extra");
+  trees.request.dry_run = GENERATE(true, false);
+  CHECK(trees.restore({trees.file("b", "one")}).deleted == 1);
+  CHECK(trees.exists("b/a") == trees.request.dry_run);
+  CHECK(trees.exists("b/c"));
+}
+
+TEST_CASE("--delete goes into read-only directories of ours, and names what it cannot delete", "[restore]") {
+  Trees trees;
+  trees.put("extra/sub/f", "x");
+  trees.put("stays/kept", "x");
+  trees.put("stays/sub/f", "x");
+  trees.put("foreign/sub/f", "x");
+  const Unprivileged bound(trees.dir);
+  for (const char* path : {"extra/sub", "extra", "stays", "foreign/sub"})
+    REQUIRE(::chmod(trees.at(path).c_str(), 0555) == 0);
+  trees.request.delete_extra = true;
+  trees.request.excludes.add("kept");
+  const bool foreign = ::getuid() == 0;
+  if (foreign) {
+    REQUIRE(::seteuid(0) == 0);
+    REQUIRE(::chown(trees.at("foreign/sub").c_str(), 0, 0) == 0);
+    REQUIRE(::seteuid(65534) == 0);
+  }
+  const RestoreStats stats = trees.restore({trees.file("f", "one")});
+  CHECK(trees.recorder.failed.empty());
+  CHECK_FALSE(trees.exists("extra"));
+  CHECK_FALSE(trees.exists("stays/sub"));
+  CHECK(trees.exists("stays/kept"));
+  CHECK(mode_of(trees.at("stays")) == 0555);
+  REQUIRE(::chmod(trees.at("stays").c_str(), 0755) == 0);
+  if (!foreign) return;
+  CHECK(stats.not_deleted == 1);
+  CHECK(trees.recorder.not_deleted["foreign/sub/f"] == "cannot delete foreign/sub/f: Permission denied");
+}
+
+TEST_CASE("a stop gives read-only directories their mode back", "[restore]") {
+  Trees trees;
+  trees.put("d/sub/f", "old");
+  const Unprivileged bound(trees.dir);
+  for (const char* path : {"d/sub", "d"}) REQUIRE(::chmod(trees.at(path).c_str(), 0555) == 0);
+  const std::vector<Extent> content(40, trees.data(testing::random_bytes(1, 4 << 20)));
+  struct Stopper : Recorder {
+    void on_bytes(std::uint64_t) override { stop.request_stop(); }
+    std::stop_source stop;
+  } stopper;
+  trees.request.tree =
+      trees.tree({trees.directory("d", {trees.directory("sub", {trees.file("f", content)}, 0700)}, 0700)});
+  CHECK(code_of(kin::restore(trees.repository(), trees.request, stopper, stopper.stop.get_token())) ==
+        ErrorCode::cancelled);
+  CHECK(mode_of(trees.at("d")) == 0555);
+  CHECK(mode_of(trees.at("d/sub")) == 0555);
+  CHECK(trees.text("d/sub/f") == "old");
+  CHECK(std::distance(fs::directory_iterator(trees.at("d/sub")), {}) == 1);  // nothing half written
+  for (const char* path : {"d", "d/sub"}) REQUIRE(::chmod(trees.at(path).c_str(), 0755) == 0);
 }
 
 }  // namespace kin
