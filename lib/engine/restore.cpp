@@ -71,6 +71,8 @@ class Restore {
   Result<void> make_links();
   Result<void> make_link(RestoreEntry entry);
   Result<std::pair<Fd, std::string>> find_below(const std::string& path);
+  Result<void> keep_name(RestoreEntry entry);
+  Result<bool> holds(const std::string& path, const Node& node);
   Result<bool> is_proven(const LinkedFile& file, const Node& node);
   Result<void> enter(Place& place);
   std::shared_ptr<const Fd> existing(Place& place);
@@ -222,10 +224,9 @@ Result<void> Restore::restore_node(Place& place, Node node, int depth) {
   const std::shared_ptr<LinkedFile> linked = linked_file(node);
   // A dry run makes no directories; where there is none, there is nothing to keep either.
   if (const auto directory = existing(place); directory && keep_existing(*directory, node)) {
-    // Its other names, where they are missing, become links to it, if it turns out to have their content.
-    if (linked && linked->path.empty() && request_.overwrite == Overwrite::if_changed) {
-      linked->path = path;
-      linked->unproven = true;
+    if (linked && request_.overwrite == Overwrite::if_changed) {
+      KIN_TRY(keep_name({place.fd, std::move(node), path, linked, true}));
+      return links_.size() >= kMostLinks ? run_window() : Result<void>();
     }
     report_.done(path, node, Action::unchanged);
     return {};
@@ -279,7 +280,10 @@ Result<void> Restore::foresee(Place& place, const Node& node, const std::string&
   if (linked && !linked->path.empty()) {
     KIN_TRY_ASSIGN(has_content_already, is_proven(*linked, node));
   }
-  if (linked && !has_content_already) linked->path = path;
+  if (linked && !has_content_already) {
+    linked->path = path;
+    linked->was_there = false;
+  }
   if (linked) linked->unproven = false;
   if (node.type == NodeType::file && !has_content_already) report_.count(&RestoreStats::bytes, node.size);
   report_.done(path, node, Action::restored);
@@ -349,15 +353,41 @@ Result<std::pair<Fd, std::string>> Restore::find_below(const std::string& path) 
   return std::pair(std::move(directory), std::move(name));
 }
 
-// An error only if asked to stop: a file that cannot be read is not proven.
-Result<bool> Restore::is_proven(const LinkedFile& file, const Node& node) {
-  if (!file.unproven) return true;
-  const auto at = find_below(file.path);
+// Whether the file has the node's content. An error only if asked to stop: one that cannot be read has not.
+Result<bool> Restore::holds(const std::string& path, const Node& node) {
+  const auto at = find_below(path);
   if (!at) return false;
   const Fd fd(::openat(at->first.get(), at->second.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  const auto same = fd ? has_content(store_, fd, file.path, node, stop_) : Result<bool>(false);
+  const auto same = fd ? has_content(store_, fd, path, node, stop_) : Result<bool>(false);
   if (stop_.stop_requested()) return interrupted();
   return same && *same;
+}
+
+Result<bool> Restore::is_proven(const LinkedFile& file, const Node& node) {
+  if (!file.unproven) return true;
+  return holds(file.path, node);
+}
+
+// A name that is kept. If it is the first, its other names, where they are missing, become links to it. Where
+// another was restored, it becomes a link to that if it turns out to have the content; if not, it is someone
+// else's file.
+Result<void> Restore::keep_name(RestoreEntry entry) {
+  LinkedFile& file = *entry.linked;
+  if (file.being_written) {
+    links_.push_back(std::move(entry));
+    return {};
+  }
+  if (file.path.empty()) {
+    file.path = entry.path;
+    file.was_there = file.unproven = true;
+  }
+  bool joined = false;
+  if (!file.was_there) {
+    KIN_TRY_ASSIGN(joined, holds(entry.path, entry.node));
+  }
+  if (joined && !request_.dry_run) return make_link(std::move(entry));
+  report_.done(entry.path, entry.node, joined ? Action::restored : Action::unchanged);
+  return {};
 }
 
 // The names whose first has its content by now become links to it. Where that failed, or a file that was kept
@@ -370,8 +400,15 @@ Result<void> Restore::make_links() {
       links_.push_back(std::move(entry));
       continue;
     }
+    if (entry.kept) {
+      KIN_TRY(keep_name(std::move(entry)));
+      continue;
+    }
     KIN_TRY_ASSIGN(const bool proven, is_proven(file, entry.node));
-    if (!proven) file.path.clear();
+    if (!proven) {
+      file.path.clear();
+      file.was_there = false;
+    }
     file.unproven = false;
     KIN_TRY(file.path.empty() ? restore_content(std::move(entry)) : make_link(std::move(entry)));
   }
@@ -396,6 +433,7 @@ Result<void> Restore::make_link(RestoreEntry link) {
         });
   };
   const auto made = make();
+  if (!linked && link.kept) return report_.done(link.path, link.node, Action::unchanged), Result<void>();
   if (!linked) return restore_content(std::move(link));
   if (made) report_.done(link.path, link.node, Action::restored);
   if (!made) report_.failed(link.path, made.error());

@@ -127,7 +127,7 @@ Result<void> RestoreWindow::write() {
     linked->being_written = false;
     if (!file->finished) continue;
     linked->path = file->path();
-    linked->unproven = false;
+    linked->was_there = linked->unproven = false;
   }
   files_.clear();
   return {};

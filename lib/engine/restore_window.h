@@ -23,7 +23,8 @@ struct LinkedFile {
   std::uint64_t names_left = 0;
   std::string path;            // of the name that has the content; empty while none has
   bool being_written = false;  // in the window
-  bool unproven = false;       // was there before, and size and time fit; the content may be anything
+  bool was_there = false;      // before the restore, and size and time fit
+  bool unproven = false;       // was there, and the content may be anything
 };
 
 // Something to restore that is no directory.
@@ -32,6 +33,7 @@ struct RestoreEntry {
   Node node;
   std::string path;                    // below the target
   std::shared_ptr<LinkedFile> linked;  // if it has several names
+  bool kept = false;                   // --overwrite keeps what is there; at most it becomes a link
 };
 
 class RestoreWindow {

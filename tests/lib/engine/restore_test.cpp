@@ -359,6 +359,47 @@ TEST_CASE("a kept file becomes a link's target only if it has the content", "[re
   CHECK(trees.recorder.failed.empty());
 }
 
+TEST_CASE("a kept file becomes a link to a name that was restored, if it has the content", "[restore]") {
+  Trees trees;
+  trees.request.overwrite = Overwrite::if_changed;
+  const std::vector<Node> tree = {trees.linked(trees.file("a", "right"), 3),
+                                  trees.linked(trees.file("b", "right"), 3),
+                                  trees.linked(trees.file("c", "right"), 3)};
+  const auto restore = [&] {
+    trees.request.dry_run = true;
+    const RestoreStats dry = trees.restore(tree);
+    const auto told = trees.recorder.done;
+    trees.request.dry_run = false;
+    const RestoreStats stats = trees.restore(tree);
+    CHECK(told == trees.recorder.done);
+    CHECK(dry.bytes == stats.bytes);
+    CHECK(trees.recorder.failed.empty());
+    return stats;
+  };
+  trees.restore(tree);
+  SECTION("it has it") {
+    fs::remove(trees.at("a"));
+    CHECK(restore().unchanged == 0);
+    CHECK(trees.same_inode("a", "b"));
+    CHECK(trees.same_inode("a", "c"));
+  }
+  SECTION("it has not") {
+    fs::remove(trees.at("a"));
+    fs::remove(trees.at("b"));
+    trees.put("b", "wrong");
+    CHECK(restore().unchanged == 1);
+    CHECK(trees.text("b") == "wrong");
+    CHECK(trees.same_inode("a", "c"));
+  }
+  SECTION("it is one already") {
+    fs::remove(trees.at("b"));
+    CHECK(restore().unchanged == 2);
+    CHECK(trees.same_inode("a", "b"));
+    CHECK(trees.same_inode("a", "c"));
+  }
+  SECTION("all are there") { CHECK(restore().unchanged == 3); }
+}
+
 TEST_CASE("a read-only directory of ours can be restored again", "[restore]") {
   Trees trees;
   const Unprivileged bound(trees.dir);
