@@ -48,15 +48,27 @@ class Report : public RestoreObserver {
   Progress progress_;
 };
 
+// An empty one, of a variable that is not set, would choose everything.
+Result<void> add_patterns(const std::vector<std::string>& patterns, bool ignore_case, const char* option,
+                          PathFilter& filter) {
+  for (const std::string& pattern : patterns) {
+    if (path_components(pattern.substr(pattern.starts_with('!') ? 1 : 0)).empty())
+      return Error(ErrorCode::invalid_argument,
+                   fmt::format("{} '{}' names nothing: a pattern needs a name in it", option, pattern));
+    filter.add(pattern, ignore_case);
+  }
+  return {};
+}
+
 Result<RestoreRequest> make_request(const Options& options, const TreePlace& place) {
   RestoreRequest request;
   request.target = options.target;
   request.tree_path = place.path;
   request.tree = place.node.subtree;
-  for (const std::string& pattern : options.include) request.includes.add(pattern);
-  for (const std::string& pattern : options.iinclude) request.includes.add(pattern, true);
-  for (const std::string& pattern : options.exclude) request.excludes.add(pattern);
-  for (const std::string& pattern : options.iexclude) request.excludes.add(pattern, true);
+  KIN_TRY(add_patterns(options.include, false, "--include", request.includes));
+  KIN_TRY(add_patterns(options.iinclude, true, "--iinclude", request.includes));
+  KIN_TRY(add_patterns(options.exclude, false, "--exclude", request.excludes));
+  KIN_TRY(add_patterns(options.iexclude, true, "--iexclude", request.excludes));
   if (!request.includes.empty() && !request.excludes.empty())
     return Error(ErrorCode::invalid_argument, "--include and --exclude do not go together");
   static const std::map<std::string, Overwrite> kModes = {{"always", Overwrite::always},

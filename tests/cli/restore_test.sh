@@ -52,6 +52,13 @@ TMPDIR=$work/tmp/tree/tmp run 0 --no-cache -r tmp/repo backup tmp/tree
 TMPDIR=$work/tmp/tree/tmp run 0 --no-cache -r tmp/repo restore latest:tmp/tree -t tmp/tree --delete
 says "kin-index-"
 
+# An empty pattern chooses nothing, not everything.
+mkdir kept && echo x >kept/x
+for option in -i --iinclude -e --iexclude; do
+  for pattern in '' / '!' .; do run 2 -r s/repo restore latest -t kept --delete $option "$pattern"; done
+done
+[ "$(ls kept)" = x ] || fail "an empty pattern did something"
+
 # Dry runs tell what a restore then does.
 mkdir -p d && echo a >d/a && ln d/a d/b && echo c >d/c
 run 0 -r repo init --plain
