@@ -60,7 +60,7 @@ Result<WalkOptions> walk_options(const Options& options, Context& context) {
   WalkOptions walk;
   std::vector<std::string> paths = options.paths;
   for (const std::string& file : options.files_from) {
-    KIN_TRY_ASSIGN(const std::vector<std::string> more, read_paths(file));
+    KIN_TRY_ASSIGN(const std::vector<std::string> more, read_paths(file, context.stop()));
     paths.insert(paths.end(), more.begin(), more.end());
   }
   if (paths.empty()) return Error(ErrorCode::invalid_argument, "nothing to back up: give a path, or --stdin");

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 #include <optional>
+#include <span>
+#include <unistd.h>
 
 namespace kin::cmd {
 namespace {
@@ -46,10 +48,18 @@ std::optional<std::string> resolve_dots(const std::string& path) {
   return (real / after).string();
 }
 
+// By its names, where the kernel does not let us look: no path at all would be one that holds everything.
 std::vector<std::string> real_components(const std::string& path) {
-  std::error_code ignored;
-  return path_components(
-      std::filesystem::weakly_canonical(std::filesystem::absolute(path, ignored), ignored).string());
+  std::error_code failed;
+  const std::filesystem::path real =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, failed), failed);
+  return failed ? normal_components(absolute_path(path)) : path_components(real.string());
+}
+
+// A link with a slash behind it is the directory that it leads to, and a file with one is nothing: so it is
+// for the kernel, and for tar. The walk keeps to it where the slash stays.
+bool names_a_directory(const std::string& path) {
+  return path.ends_with('/') || path.ends_with("/.") || path.ends_with("/..");
 }
 
 // Where sources really are, by names. The last name stays, since a link is saved as a link.
@@ -102,6 +112,22 @@ Result<std::vector<BackupSource>> without_overlap(std::vector<BackupSource> sour
   return out;
 }
 
+Result<Bytes> read_stdin(const std::stop_token& stop) {
+  constexpr std::size_t kPieceBytes = 1 << 20;
+  Bytes out;
+  for (std::size_t size = 0;;) {
+    out.resize(size + kPieceBytes);
+    KIN_TRY_ASSIGN(const std::size_t more,
+                   read_pipe(STDIN_FILENO, std::span(out).subspan(size), "stdin", stop));
+    size += more;
+    if (size > kMostListBytes)
+      return Error(ErrorCode::io, fmt::format("stdin has more than {} bytes", kMostListBytes));
+    if (more == kPieceBytes) continue;
+    out.resize(size);
+    return out;
+  }
+}
+
 }  // namespace
 
 std::string absolute_path(const std::string& path) {
@@ -134,7 +160,8 @@ Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>&
       source = {absolute_path(path), normal_components(absolute_path(path))};
     // The plan compares the two to know which directories above are real.
     if (as_path.empty() && path.starts_with('/')) source.path = absolute_path(path);
-    if (source.path.size() > 1 && source.path.ends_with('/')) source.path.pop_back();
+    while (source.path.ends_with("/.")) source.path.pop_back();
+    if (names_a_directory(path) && !source.path.ends_with('/')) source.path += '/';
     std::error_code ignored;
     if (source.tree_path.empty() && std::filesystem::exists(path, ignored) &&
         !std::filesystem::is_directory(path, ignored))
@@ -170,8 +197,8 @@ Result<void> leave_out_own(std::vector<BackupSource>& sources, Context& context)
   return {};
 }
 
-Result<std::vector<std::string>> read_paths(const std::string& file) {
-  KIN_TRY_ASSIGN(const Bytes bytes, read_file(file == "-" ? "/dev/stdin" : file, kMostListBytes));
+Result<std::vector<std::string>> read_paths(const std::string& file, const std::stop_token& stop) {
+  KIN_TRY_ASSIGN(const Bytes bytes, file == "-" ? read_stdin(stop) : read_file(file, kMostListBytes));
   std::vector<std::string> out;
   std::string_view text = as_text(bytes);
   if (text.find('\0') != std::string_view::npos)

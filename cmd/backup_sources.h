@@ -16,7 +16,7 @@ Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>&
 Result<void> leave_out_own(std::vector<BackupSource>& sources, Context& context);
 
 // One path per line; '-' is stdin.
-Result<std::vector<std::string>> read_paths(const std::string& file);
+Result<std::vector<std::string>> read_paths(const std::string& file, const std::stop_token& stop);
 
 // As snapshots name them: absolute, without "." and "..".
 std::string absolute_path(const std::string& path);

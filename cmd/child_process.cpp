@@ -32,6 +32,7 @@ ChildProcess::~ChildProcess() {
   if (pid_ < 0) return;
   output_ = Fd();  // or it might wait for a reader while we wait for it
   ::kill(pid_, SIGTERM);
+  ::kill(pid_, SIGCONT);  // one that is stopped hears of it only when it goes on
   // It may ignore that, and never write, and so never learn that nobody reads.
   for (int waited = 0; waited < kMostMillisecondsToEnd; waited += kStepMilliseconds) {
     if (::waitpid(pid_, nullptr, WNOHANG) != 0) return;

@@ -22,8 +22,7 @@ Result<std::unique_ptr<PieceReader>> PieceReader::open(Context& context, const s
 }
 
 Result<ByteView> PieceReader::next() {
-  if (context_.stop().stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
-  KIN_TRY_ASSIGN(const std::size_t size, read_up_to(fd_.get(), buffer_, path_));
+  KIN_TRY_ASSIGN(const std::size_t size, read_pipe(fd_.get(), buffer_, path_, context_.stop()));
   bytes_ += size;
   return ByteView(buffer_).first(size);
 }

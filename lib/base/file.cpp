@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <memory>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,6 +46,26 @@ Result<std::size_t> read_up_to(int fd, std::span<std::uint8_t> into, std::string
     const ssize_t n = ::read(fd, into.data() + done, into.size() - done);
     if (n == 0) break;
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno_error("cannot read", path);
+    done += static_cast<std::size_t>(n);
+  }
+  return done;
+}
+
+// A signal that asks to stop mostly reaches another thread than the one that waits here.
+Result<std::size_t> read_pipe(int fd, std::span<std::uint8_t> into, std::string_view path,
+                              const std::stop_token& stop) {
+  constexpr int kLookForStopMilliseconds = 100;
+  std::size_t done = 0;
+  while (done < into.size()) {
+    if (stop.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
+    pollfd waiting{fd, POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, kLookForStopMilliseconds);
+    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;  // a read might wait for hours
+    if (ready < 0) return errno_error("cannot read", path);
+    const ssize_t n = ::read(fd, into.data() + done, into.size() - done);
+    if (n == 0) break;
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n < 0) return errno_error("cannot read", path);
     done += static_cast<std::size_t>(n);
   }

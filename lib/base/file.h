@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,6 +37,9 @@ Error errno_error(std::string_view doing, std::string_view path, int error_numbe
 
 // Fewer bytes than asked for means end of file.
 Result<std::size_t> read_up_to(int fd, std::span<std::uint8_t> into, std::string_view path);
+// The same for what may be silent for hours, as a pipe is: cancelled, once a stop is asked for.
+Result<std::size_t> read_pipe(int fd, std::span<std::uint8_t> into, std::string_view path,
+                              const std::stop_token& stop);
 Result<std::size_t> read_up_to_at(int fd, std::span<std::uint8_t> into, std::uint64_t offset,
                                   std::string_view path);
 Result<void> write_all(int fd, ByteView bytes, std::string_view path);

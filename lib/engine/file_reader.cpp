@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fcntl.h>
 #include <limits>
-#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,27 +20,6 @@ Result<Fd> open_for_reading(const WalkEntry& entry) {
   if (!fd && errno == EPERM) fd = Fd(::openat(entry.directory->get(), entry.disk_name.c_str(), kFlags));
   if (!fd) return errno_error("cannot open", entry.path);
   return fd;
-}
-
-// As read_up_to. The other end of a pipe may be silent for hours, and a signal that asks to stop mostly
-// reaches another thread than the one that waits here.
-Result<std::size_t> read_pipe(int fd, std::span<std::uint8_t> into, const std::string& name,
-                              const std::stop_token& stop) {
-  constexpr int kLookForStopMilliseconds = 100;
-  std::size_t done = 0;
-  while (done < into.size()) {
-    if (stop.stop_requested()) return stopped();
-    pollfd waiting{fd, POLLIN, 0};
-    const int ready = ::poll(&waiting, 1, kLookForStopMilliseconds);
-    if (ready == 0 || (ready < 0 && errno == EINTR)) continue;  // a read might wait for hours
-    if (ready < 0) return errno_error("cannot read", name);
-    const ssize_t n = ::read(fd, into.data() + done, into.size() - done);
-    if (n == 0) break;
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (n < 0) return errno_error("cannot read", name);
-    done += static_cast<std::size_t>(n);
-  }
-  return done;
 }
 
 // Where the next run of data begins and ends, at or after `offset`; the end of the file if there is none.

@@ -143,8 +143,12 @@ bool Walker::walk_source(const BackupSource& source, const std::string& name, co
   std::string path = source.path;
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const std::size_t slash = path.rfind('/');
-  const std::string above = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  std::string above = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   std::string disk_name = slash == std::string::npos ? path : path.substr(slash + 1);
+  if (path != source.path) {  // "link/": the directory that it leads to, as the kernel takes it
+    above = source.path;
+    disk_name.clear();
+  }
   if (disk_name.empty()) disk_name = ".";
   auto directory = std::make_shared<const Fd>(::open(above.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!*directory) {

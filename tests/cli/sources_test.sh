@@ -84,4 +84,46 @@ run 0 -r repo ls latest && grep -qx /alias out || fail "a link to the repository
 run 0 --cache-dir new-cache backup .
 run 0 ls latest
 grep -q "data/kin/default\|new-cache/" out && fail "the new repository or cache was backed up into itself"
+# A temporary index that lies in what is backed up.
+mkdir tree/tmp
+TMPDIR=$work/tree/tmp run 0 --no-cache -r repo backup tree
+run 0 -r repo ls latest
+grep -q kin-index out && fail "the temporary index was backed up"
+grep -qx /tree/tmp out || fail "more than the temporary index was left out"
+rmdir tree/tmp
+
+# A link with a slash behind it is the directory that it leads to; a file with one is nothing.
+ln -s real dirlink
+for given in dirlink/ dirlink// dirlink/. "$work/dirlink/" "$work/dirlink/."; do
+  run 0 -v -r repo backup "$given"
+  grep -q "/dirlink/\?\./" out && fail "$given is shown with its dot"
+  [ "$(paths)" = "$work/dirlink" ] || fail "$given was taken for $(paths)"
+  run 0 -r repo ls latest
+  grep -q "dirlink/x$" out || fail "$given: the directory was not saved"
+done
+run 0 -r repo backup dirlink
+run 0 -r repo ls latest && grep -qx /dirlink out && ! grep -q dirlink/x out || fail "a link is no longer saved as a link"
+run 0 -r repo backup real/
+run 0 -r repo ls latest && grep -qx /real/x out || fail "a directory with a slash was not saved"
+for given in tree/file/ "$work/tree/file/" tree/file/.; do
+  run 14 -r repo backup "$given"
+  says "Not a directory"
+done
+
+# A cache that cannot be looked at leaves nothing out.
+ln -s loop loop
+long=$(printf '%0300d' 0)
+for cache in loop loop/below "$long" tree/file/x; do
+  for option in "" --no-cache; do
+    run 0 $option --cache-dir "$cache" -r repo backup tree
+    run 0 -r repo ls latest && grep -qx /tree/file out || fail "--cache-dir $cache $option: tree was not saved"
+  done
+done
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  chmod 711 . && mkdir -m 700 closed && mkdir open && cp "$KIN" open/kin && cp -a tree open && chown -R 54321 open
+  (cd open && HOME=$work/closed TMPDIR=$PWD && export HOME TMPDIR && unset XDG_CACHE_HOME XDG_DATA_HOME &&
+    setpriv --reuid=54321 --regid=54321 --clear-groups bash -c './kin -r repo init --plain && ./kin -r repo backup tree') \
+    >out 2>err || fail "another user's home as HOME: nothing was saved"
+  says "snapshot"
+fi
 echo passed
