@@ -5,10 +5,13 @@
 #include "lib/base/file.h"
 #include "lib/base/text.h"
 
+#include <atomic>
+#include <fcntl.h>
 #include <iostream>
 #include <malloc.h>
 #include <signal.h>
 #include <span>
+#include <time.h>
 #include <unistd.h>
 
 namespace kin::cmd {
@@ -82,17 +85,45 @@ int report_failure(Context& context, const Error& error) {
   return static_cast<int>(code);
 }
 
+// 0 if all of a short text has reached stdout, or nobody wants the rest.
+int finish_output(Context& context) {
+  std::cout.flush();
+  const auto heard = context.still_heard();
+  if (heard || heard.error().code() == ErrorCode::cancelled) return 0;
+  return report_failure(context, heard.error());
+}
+
 std::stop_source stop_source;
 
+constexpr std::int64_t kSameSignalMilliseconds = 300;
+std::atomic<std::int64_t> first_signal_milliseconds = 0;
+
 void on_signal(int) {
-  // A second Ctrl-C means now.
-  if (stop_source.stop_requested()) ::_exit(static_cast<int>(ExitCode::interrupted));
-  stop_source.request_stop();
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  const std::int64_t milliseconds = time.tv_sec * 1000 + time.tv_nsec / 1000000;
+  if (!stop_source.stop_requested()) {
+    first_signal_milliseconds = milliseconds;
+    stop_source.request_stop();
+  } else if (milliseconds - first_signal_milliseconds > kSameSignalMilliseconds) {
+    // A second Ctrl-C means now. But timeout(1) signals its child and then the group that the child is in:
+    // what comes so soon is no second one.
+    ::_exit(static_cast<int>(ExitCode::interrupted));
+  }
+}
+
+// The number of a closed descriptor goes to the next file that is opened: then messages would be written into
+// the cache, and --stdin would read some file of ours. What takes its place here is as useless as it was, to
+// us and to the commands that we start.
+void fill_standard_descriptors() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0) static_cast<void>(::open("/", O_PATH));
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
+  fill_standard_descriptors();
   ::signal(SIGPIPE, SIG_IGN);  // `kin -v backup | head` still makes a backup
   struct sigaction action {};
   action.sa_handler = on_signal;
@@ -130,9 +161,12 @@ int main(int count, char** arguments) {
     context.options.json = app.count("--json") > 0;  // it may stand behind, and not be looked at yet
     context.json("version", {{"version", kVersion}});
     context.print_always(version.what());
-    return 0;
+    return finish_output(context);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
+    if (error.get_exit_code() == 0) {
+      app.exit(error);  // prints the help
+      return finish_output(context);
+    }
     // CLI11 says that a command is needed when the one given is none.
     if (const std::vector<std::string> rest = app.remaining(true);
         error.get_name() == "RequiredError" && !rest.empty()) {
@@ -152,7 +186,7 @@ int main(int count, char** arguments) {
     // Not topic->help(): that gives the help of the command that was parsed, which is "help".
     std::cout << app.get_formatter()->make_help(topic, topic == &app ? "kin" : "kin " + help_topic,
                                                 CLI::AppFormatMode::Normal);
-    return 0;
+    return finish_output(context);
   }
   set_completion_app(app);
   auto result = chosen(context);

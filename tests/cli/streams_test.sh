@@ -29,6 +29,35 @@ interrupted --stdin-from-command -- sh -c 'echo some; exec >&-; exec sleep 100'
 interrupted --stdin-from-command -- sh -c 'trap "" TERM; sleep 2; exec yes'
 # It ignores SIGTERM, and never writes.
 interrupted --stdin-from-command -- sh -c 'trap "" TERM; exec sleep 100'
+# It is stopped, and is told to go on so that it ends at once.
+started=$(date +%s)
+interrupted --stdin-from-command -- sh -c 'kill -STOP $$; sleep 100'
+[ $(($(date +%s) - started)) -lt 5 ] || fail "a command that was stopped was waited for"
+interrupted --files-from -
+# timeout(1) signals kin, and then the group that kin is in.
+"$KIN" -r repo backup --stdin >out 2>err <idle &
+kin=$!
+sleep 1
+kill -INT "$kin"
+kill -INT "$kin" 2>/dev/null || true
+code=0; wait "$kin" || code=$?
+[ "$code" = 130 ] || fail "exit code $code after two signals at once"
+says "interrupted"
+# A second one that is meant ends it, whatever it does. (sh ignores SIGTERM for 5 seconds.)
+"$KIN" -r repo backup --stdin-from-command -- sh -c 'trap "" TERM; exec sleep 20' >out 2>err <idle &
+kin=$!
+sleep 1
+kill -INT "$kin"
+sleep 1
+kill -INT "$kin"
+timeout 2 tail --pid="$kin" -f /dev/null || fail "a second Ctrl-C did not end it"
+wait "$kin" || true
+"$KIN" delta out - -o delta >out 2>err <idle &
+kin=$!
+sleep 1
+kill -INT "$kin"
+timeout 5 tail --pid="$kin" -f /dev/null || { kill -KILL "$kin"; fail "kin delta waits for an idle pipe"; }
+wait "$kin" || true
 set +m
 exec 9>&-
 
@@ -67,4 +96,31 @@ for command in "ls $first" "find 0*" "dump $first many/content" snapshots; do
   [ "$code" = 1 ] || fail "kin $command >/dev/full: exit code $code"
   says "cannot write to stdout"
 done
+for command in help "help ls" --help "ls --help" --version "--json --version"; do
+  code=0; "$KIN" $command >/dev/full 2>err || code=$?
+  [ "$code" = 1 ] || fail "kin $command >/dev/full: exit code $code"
+  "$KIN" $command >out 2>err && [ -s out ] || fail "kin $command says nothing"
+done
+
+# A descriptor that is closed stays useless: nothing of kin's own is read or written in its stead.
+before=$(ls repo/snapshots)
+code=0; "$KIN" -r repo backup --stdin <&- >out 2>err || code=$?
+[ "$code" = 1 ] || fail "--stdin of a closed stdin: exit code $code"
+code=0; "$KIN" -r repo backup --files-from - many/content <&- >out 2>err || code=$?
+[ "$code" = 1 ] || fail "--files-from - of a closed stdin: exit code $code"
+code=0; "$KIN" delta many/content - -o delta <&- >out 2>err || code=$?
+[ "$code" = 1 ] && [ ! -e delta ] || fail "delta from a closed stdin: exit code $code"
+[ "$(ls repo/snapshots)" = "$before" ] || fail "a snapshot was made of a closed stdin"
+for command in "dump $first many" "dump $first many/content" "delta many/content many/content -o -"; do
+  code=0; "$KIN" -r repo $command >&- 2>err || code=$?
+  [ "$code" = 1 ] || fail "kin $command >&-: exit code $code"
+  says "cannot write to stdout"
+done
+"$KIN" -v -r repo backup many nowhere >/dev/null 2>&- && fail "nowhere was found"
+"$KIN" -q -r repo backup many <&- >&- 2>&- || fail "a backup fails where all descriptors are closed"
+grep -rlE "kin: |comparing with" cache && fail "the cache holds messages"
+[ -z "$(find cache -name lock -size +0)" ] || fail "a lock holds output"
+[ "$("$KIN" -r repo backup --stdin-from-command --stdin-filename note -- echo heard >/dev/null 2>&1 <&- && "$KIN" -r repo dump latest note)" = heard ] ||
+  fail "a command's output is lost where stdin is closed"
+run 0 -r repo check --read-data
 echo passed
