@@ -45,11 +45,18 @@ class Check {
     ++stats_.problems;
     observer_.on_problem(text);
   }
+  // `where` is "snapshot 3f9a0b12:" and a path, empty for the root.
+  void problem(const std::string& where, const std::string& text) {
+    problem(where + (where.ends_with(':') ? " " : ": ") + text);
+  }
   Result<void> check_keys();
   Result<void> check_index();
   Result<void> check_snapshots(const std::vector<SnapshotId>& ids);
   Result<void> check_tree(const ObjectId& tree, const std::string& where, int depth);
   Result<void> check_content(const Node& node, const std::string& where);
+  Result<void> name_sharers(const std::vector<SnapshotId>& ids);
+  Result<bool> is_whole(const ObjectId& tree, int depth);
+  Result<bool> is_whole(const Node& file);
   Result<void> check_packs();
   void check_pack(const FileInfo& pack);
   std::vector<FileInfo> choose_packs() const;
@@ -66,6 +73,9 @@ class Check {
   std::vector<FileInfo> packs_;                                    // by name
   std::map<std::string, std::set<std::uint64_t>> indexed_blocks_;  // offsets, of the packs to be read
   SeenIds seen_trees_, seen_objects_;
+  std::unordered_set<ObjectId, ObjectIdHash> bad_objects_;        // of content
+  std::unordered_map<ObjectId, bool, ObjectIdHash> whole_trees_;  // in name_sharers()
+  std::set<SnapshotId> named_;                                    // those with problems of their own
 };
 
 std::vector<FileInfo> Check::choose_packs() const {
@@ -163,21 +173,22 @@ Result<void> Check::check_content(const Node& node, const std::string& where) {
       [&](const Extent& extent, std::uint64_t) -> Result<void> {
         if (extent.kind == Extent::Kind::hole || !seen_objects_.add(extent.id)) return {};
         KIN_TRY_ASSIGN(const std::optional<Location> location, repository_.find_location(extent.id));
-        if (!location) problem(fmt::format("{}: object {} is missing", where, extent.id.short_hex()));
-        if (location && location->size != extent.size)
-          problem(fmt::format("{}: object {} has {} bytes instead of {}", where, extent.id.short_hex(),
-                              location->size, extent.size));
+        if (location && location->size == extent.size) return {};
+        bad_objects_.insert(extent.id);
+        problem(where, location ? fmt::format("object {} has {} bytes instead of {}", extent.id.short_hex(),
+                                              location->size, extent.size)
+                                : fmt::format("object {} is missing", extent.id.short_hex()));
         return {};
       },
       [&](const ObjectId& id) { return seen_objects_.add(id); });
-  if (!checked) problem(where + ": " + checked.error().message());
+  if (!checked) problem(where, checked.error().message());
   return {};
 }
 
 Result<void> Check::check_tree(const ObjectId& tree, const std::string& where, int depth) {
   KIN_TRY(stopped());
   if (depth > kMostTreeDepth) {
-    problem(where + ": more directories deep than kin ever stores");
+    problem(where, "more directories deep than kin ever stores");
     return {};
   }
   TreeCursor cursor(repository_, tree);
@@ -185,7 +196,7 @@ Result<void> Check::check_tree(const ObjectId& tree, const std::string& where, i
   for (;;) {
     auto node = cursor.next();
     if (!node) {
-      problem(fmt::format("{}: {}", where, node.error().message()));
+      problem(where, node.error().message());
       return {};
     }
     if (!*node) return {};
@@ -206,11 +217,55 @@ Result<void> Check::check_snapshots(const std::vector<SnapshotId>& ids) {
       problem(snapshot.error().message());
       continue;
     }
+    const std::uint64_t before = stats_.problems;
     KIN_TRY(check_tree(snapshot->tree, "snapshot " + id.short_hex() + ":", 0));
+    if (stats_.problems != before) named_.insert(id);
   }
   stats_.trees = seen_trees_.size();
   stats_.objects = seen_objects_.size();
   return {};
+}
+
+// Each tree and object is looked at once, so damage was told of the first snapshot that has it. Here all
+// trees are read a second time, which only who has damage pays for.
+Result<void> Check::name_sharers(const std::vector<SnapshotId>& ids) {
+  if (named_.empty()) return {};
+  for (const SnapshotId& id : ids) {
+    if (named_.contains(id)) continue;
+    const auto snapshot = repository_.load_snapshot(id);
+    if (!snapshot) continue;  // told, or removed since
+    KIN_TRY_ASSIGN(const bool whole, is_whole(snapshot->tree, 0));
+    if (!whole) problem(fmt::format("snapshot {}: shares damage that is named above", id.short_hex()));
+  }
+  return {};
+}
+
+Result<bool> Check::is_whole(const ObjectId& tree, int depth) {
+  KIN_TRY(stopped());
+  if (const auto known = whole_trees_.find(tree); known != whole_trees_.end()) return known->second;
+  bool whole = depth <= kMostTreeDepth;
+  for (TreeCursor cursor(repository_, tree); whole;) {
+    const auto node = cursor.next();
+    whole = node.has_value();
+    if (!whole || !*node) break;
+    if ((*node)->type == NodeType::file) {
+      KIN_TRY_ASSIGN(whole, is_whole(**node));
+    } else if ((*node)->type == NodeType::directory) {
+      KIN_TRY_ASSIGN(whole, is_whole((*node)->subtree, depth + 1));
+    }
+  }
+  whole_trees_[tree] = whole;
+  return whole;
+}
+
+Result<bool> Check::is_whole(const Node& file) {
+  bool whole = true;
+  const auto read =
+      for_each_extent(repository_, file.content, [&](const Extent& extent, std::uint64_t) -> Result<void> {
+        whole &= extent.kind == Extent::Kind::hole || !bad_objects_.contains(extent.id);
+        return {};
+      });
+  return whole && read.has_value();
 }
 
 void Check::check_pack(const FileInfo& pack) {
@@ -260,6 +315,7 @@ Result<CheckStats> Check::run() {
   KIN_TRY_ASSIGN(const std::vector<SnapshotId> snapshots, repository_.list_snapshots());
   KIN_TRY(check_index());
   KIN_TRY(check_snapshots(snapshots));
+  KIN_TRY(name_sharers(snapshots));
   if (subset_.kind != ReadSubset::Kind::none) KIN_TRY(check_packs());
   return stats_;
 }
