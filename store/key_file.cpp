@@ -101,27 +101,47 @@ Result<std::vector<KeyInfo>> list_keys(Backend& backend, const std::function<voi
   return out;
 }
 
-Result<OpenedKey> open_any_key(Backend& backend, std::string_view password) {
+Result<OpenedKey> open_any_key(Backend& backend, std::string_view password,
+                               const std::function<Result<void>(const Key&)>& fits) {
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend.list(FileKind::key));
   if (files.empty())
     return Error(ErrorCode::corrupt,
                  "the repository is encrypted, but its keys are gone: the folder 'keys' is empty");
-  // A damaged key must not keep the others from opening; it is reported only if none does.
-  // Its name tells damage from a wrong password, before a changed cost makes us compute for minutes.
-  std::optional<Error> damage;
+  // Neither a damaged key nor one of another repository must keep the others from opening; if none does, all
+  // of them are reported. A damaged one is known by its name, before a changed cost makes us compute for
+  // minutes.
+  std::optional<Error> damage, misfit;
+  std::string foreign;
+  OpenedKey opened;
   bool any_sound = false;
   for (const FileInfo& file : files) {
     const FileName name{FileKind::key, file.name};
     const auto bytes = get_named(backend, name);
     auto master = bytes ? open_key_file(*bytes, password) : Result<Key>(bytes.error());
-    if (master) return OpenedKey{*master, file.name};
+    if (master) {
+      auto fitting = fits ? fits(*master) : Result<void>();
+      if (fitting) {
+        opened.master_key = *master;
+        opened.name = file.name;
+        return opened;
+      }
+      misfit = std::move(fitting).error();
+      foreign += (foreign.empty() ? "" : ", ") + name.text();
+      opened.foreign.push_back(file.name);
+      continue;
+    }
     if (master.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
     if (master.error().code() == ErrorCode::wrong_password) {
       any_sound = true;
     } else {
-      damage = bytes ? std::move(master).error().context(name.text()) : bytes.error();
+      Error error = bytes ? std::move(master).error().context(name.text()) : bytes.error();
+      damage = damage ? Error(damage->code(), damage->message() + "; " + error.message()) : std::move(error);
     }
   }
+  // The one or the other, and the password cannot tell which.
+  if (misfit)
+    return Error(misfit->code(),
+                 fmt::format("{} (or this is of another repository: {})", misfit->message(), foreign));
   if (damage && !any_sound) return *std::move(damage);
   if (damage) return Error(ErrorCode::wrong_password, "wrong password (and " + damage->message() + ")");
   return Error(ErrorCode::wrong_password,

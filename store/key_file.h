@@ -32,10 +32,13 @@ Result<std::vector<KeyInfo>> list_keys(Backend& backend, const std::function<voi
 
 struct OpenedKey {
   Key master_key;
-  std::string name;  // of the key that opened
+  std::string name;                  // of the key that opened
+  std::vector<std::string> foreign;  // those that opened before it, but are of another repository
 };
-// Tries every key of the repository. A damaged one counts only if there is no other.
-Result<OpenedKey> open_any_key(Backend& backend, std::string_view password);
+// Tries every key of the repository, until one opens whose master key `fits`. A damaged one counts only if
+// there is no other.
+Result<OpenedKey> open_any_key(Backend& backend, std::string_view password,
+                               const std::function<Result<void>(const Key&)>& fits = {});
 
 // Durable on return.
 Result<std::string> add_key(Backend& backend, const Key& master_key, std::string_view password,

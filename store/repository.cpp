@@ -84,9 +84,16 @@ Result<std::unique_ptr<Repository>> Repository::open(std::unique_ptr<Backend> ba
     if (!options.password)
       return Error(ErrorCode::wrong_password, "the repository is encrypted, and there is no password");
     KIN_TRY_ASSIGN(const std::string password, options.password());
-    KIN_TRY_ASSIGN(OpenedKey opened, open_any_key(*backend, password));
+    KIN_TRY_ASSIGN(OpenedKey opened, open_any_key(*backend, password, [&](const Key& key) {
+                     return verify_config(*file, key, config);
+                   }));
     master_key = opened.master_key;
     key_name = std::move(opened.name);
+    for (const std::string& name : opened.foreign)
+      if (options.on_warning)
+        options.on_warning(
+            Error(ErrorCode::corrupt,
+                  fmt::format("key {} is of another repository, and opens nothing here", name.substr(0, 8))));
   }
   KIN_TRY(verify_config(*file, master_key, config));
   std::unique_ptr<Repository> repository(
@@ -119,6 +126,10 @@ Result<void> Repository::open_index(const OpenOptions& options) {
       return {};
     }
     // Busy, or no room or right to have a cache there: a temporary one serves.
+    if (index.error().code() != ErrorCode::busy && on_cache_lost_) {
+      on_cache_lost_(index.error());
+      cache_lost_ = true;
+    }
   }
   KIN_TRY_ASSIGN(index_, ObjectIndex::open_temporary(temporary_directory()));
   return {};

@@ -34,9 +34,11 @@ struct OpenOptions {
   std::function<Result<std::string>()> password;
   std::string cache_directory;  // the repository's own folder is made below it
   bool use_cache = true;
-  // Told once if the cache fails while it is in use; all goes on with a temporary one. Any thread may call
-  // it.
+  // Told once if the cache cannot be had, other than as it is in use, or fails later; all goes on with a
+  // temporary one. Any thread may call it.
   std::function<void(const Error&)> on_cache_lost;
+  // Told of what is wrong but hinders nothing: a key of another repository.
+  std::function<void(const Error&)> on_warning;
   std::size_t block_cache_bytes = 32 << 20;
 };
 

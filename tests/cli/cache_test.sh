@@ -78,6 +78,15 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   few 8 -r repo ls latest
 fi
 
+# A place where none can be is told, once.
+echo file >no-cache
+for place in no-cache /proc/kin no-cache/below; do
+  run 0 --cache-dir "$place" -r repo backup input
+  [ "$(grep -c "going on without the cache" err)" = 1 ] || fail "--cache-dir $place: not told, or more than once"
+done
+run 0 --no-cache -r repo backup input
+[ ! -s err ] || fail "complains of a cache that nobody wants"
+
 # A disk that is full: before it begins, and in its midst.
 if [ "$(id -u)" = 0 ] && rm -rf cache && mkdir cache && mount -t tmpfs -o size=8m none cache 2>/dev/null; then
   trap 'umount -l "$work/cache"; cleanup' EXIT

@@ -131,6 +131,30 @@ TEST_CASE("a damaged key does not keep the others from opening", "[key_file]") {
   CHECK_THAT(error.message(), Catch::Contains(damaged.substr(0, 8)));
 }
 
+TEST_CASE("a key of another repository does not keep the others from opening, and is named", "[key_file]") {
+  const Key ours = random_key();
+  const auto fits = [&](const Key& key) -> Result<void> {
+    if (key == ours) return {};
+    return Error(ErrorCode::corrupt, "config: checksum mismatch");
+  };
+  FaultyDisk disk;
+  std::vector<std::string> foreign;
+  for (int i = 0; i < 3; ++i) foreign.push_back(put_key(disk, key_file(random_key(), "same")));
+  const Error error = error_of(open_any_key(*disk.open(), "same", fits));
+  CHECK(error.code() == ErrorCode::corrupt);
+  CHECK_THAT(error.message(), Catch::Contains("config: checksum mismatch"));
+  for (const std::string& name : foreign) CHECK_THAT(error.message(), Catch::Contains(name.substr(0, 8)));
+
+  const std::string own = put_key(disk, key_file(ours, "same"));
+  const OpenedKey opened = value_of(open_any_key(*disk.open(), "same", fits));
+  CHECK(opened.name == own);
+  CHECK(opened.master_key == ours);
+  // Those that are tried before it, whichever they are.
+  for (const std::string& name : opened.foreign)
+    CHECK(std::find(foreign.begin(), foreign.end(), name) != foreign.end());
+  CHECK(code_of(open_any_key(*disk.open(), "other", fits)) == ErrorCode::wrong_password);
+}
+
 TEST_CASE("a damaged key is named, and the others are listed", "[key_file]") {
   FaultyDisk disk;
   const std::string sound = put_key(disk, key_file(random_key(), "a"));
@@ -164,6 +188,7 @@ TEST_CASE("a key that a newer kin made is listed by its name, and is no damage",
 
 TEST_CASE("all keys being damaged is told as damage, and a damaged key costs no time", "[key_file]") {
   FaultyDisk disk;
+  std::vector<std::string> names;
   for (const char* password : {"a", "b"}) {
     // Damage that asks for twenty passes over a GiB is found by the name, not by doing that.
     const FileName key{FileKind::key, put_key(disk, key_file(random_key(), password))};
@@ -175,9 +200,12 @@ TEST_CASE("all keys being damaged is told as damage, and a damaged key costs no 
     costly.raw(ByteView(file).subspan(12));
     REQUIRE(read_key_info(costly.bytes()).has_value());
     disk.damage(key, costly.take());
+    names.push_back(key.name);
   }
   const auto start = std::chrono::steady_clock::now();
-  CHECK(code_of(open_any_key(*disk.open(), "a")) == ErrorCode::corrupt);
+  const Error error = error_of(open_any_key(*disk.open(), "a"));
+  CHECK(error.code() == ErrorCode::corrupt);
+  for (const std::string& name : names) CHECK_THAT(error.message(), Catch::Contains(name.substr(0, 8)));
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
 }
 
