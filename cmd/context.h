@@ -2,6 +2,7 @@
 // Commands run in-process under test because nothing here is global.
 #pragma once
 
+#include "lib/base/file.h"
 #include "lib/base/mutex.h"
 #include "lib/base/result.h"
 #include "lib/engine/directory_ids.h"
@@ -104,7 +105,10 @@ std::string first_line(std::string_view text);  // without its line end, of what
 // Environment, file, command or prompt. `confirm` asks twice at a prompt.
 Result<std::string> read_password(const Context& context, const std::string& prompt, bool confirm);
 
-// One at a time on this machine, so that two cannot make it at once and each go on with a key of its own.
+// For the few who change what is there instead of adding to it: one at a time, on this machine. Held until the
+// descriptor is closed.
+Result<Fd> lock_repository(const std::string& location, const std::stop_token& stop);
+// Locked, so that two cannot make it at once and each go on with a key of its own.
 Result<void> create_repository(const std::string& location, const std::optional<std::string>& password);
 
 // Opens it and reads its index.

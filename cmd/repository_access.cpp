@@ -111,14 +111,21 @@ Result<std::string> read_password(const Context& context, const std::string& pro
   return password;
 }
 
+Result<Fd> lock_repository(const std::string& location, const std::stop_token& stop) {
+  Fd directory(::open(location.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) return errno_error("cannot open", location);
+  // Not every file system has locks. What they prevent is no damage, only a nuisance.
+  while (::flock(directory.get(), LOCK_EX) != 0 && errno == EINTR)
+    if (stop.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
+  return directory;
+}
+
 Result<void> create_repository(const std::string& location, const std::optional<std::string>& password) {
   if (password && password->empty())
     return Error(ErrorCode::invalid_argument,
                  "an empty password protects nothing (kin init --plain makes a repository without one)");
   KIN_TRY(make_directories(location, 0700));
-  const Fd directory(::open(location.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory) return errno_error("cannot open", location);
-  ::flock(directory.get(), LOCK_EX);
+  KIN_TRY_ASSIGN(const Fd lock, lock_repository(location, {}));
   KIN_TRY_ASSIGN(const auto backend, store::open_backend(location));
   return store::Repository::create(*backend, password);
 }
@@ -132,6 +139,7 @@ Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context
   options.on_cache_lost = [&context](const Error& error) {
     context.warn(error.message() + "; going on without the cache, which costs time but no data");
   };
+  options.on_warning = [&context](const Error& error) { context.warn(error.message()); };
   options.password = [&] { return read_password(context, "password for " + printable(location), false); };
   KIN_TRY_ASSIGN(auto repository, store::Repository::open(std::move(backend), options));
   // Whoever has a password set means an encrypted repository. If someone put a plain one in its place, the

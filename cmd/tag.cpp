@@ -28,9 +28,15 @@ Result<ExitCode> run(Context& context, const Options& options) {
   if (!options.set.empty() && (!options.add.empty() || !options.remove.empty()))
     return Error(ErrorCode::invalid_argument, "--set does not go with --add or --remove");
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
+  // Two who replace the same snapshot would leave two of it.
+  KIN_TRY_ASSIGN(const Fd lock, lock_repository(repository_location(context), context.stop()));
   std::vector<store::StoredSnapshot> snapshots;
+  bool damaged = false;
   if (options.ids.empty()) {
-    KIN_TRY_ASSIGN(snapshots, store::load_snapshots(*repository, options.filter));
+    KIN_TRY_ASSIGN(snapshots, store::load_snapshots(*repository, options.filter, [&](const Error& error) {
+                     context.warn(error.message());
+                     damaged = true;
+                   }));
   }
   for (const std::string& id : options.ids) {
     KIN_TRY_ASSIGN(store::StoredSnapshot snapshot, store::find_snapshot(*repository, id, options.filter));
@@ -53,7 +59,7 @@ Result<ExitCode> run(Context& context, const Options& options) {
   }
   context.print(fmt::format("changed the tags of {} snapshot{}", changed, changed == 1 ? "" : "s"));
   context.json("summary", {{"changed_snapshots", changed}});
-  return ExitCode::ok;
+  return damaged ? ExitCode::corrupt : ExitCode::ok;
 }
 
 Action define(CLI::App& app) {

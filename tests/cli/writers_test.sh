@@ -34,4 +34,14 @@ for _ in $(seq 5); do
 done
 touch stop
 wait $writer || { cat busy.out; fail "the writer failed"; }
+# Tags at once: every change arrives, and no snapshot becomes two.
+count=$(ls repo/snapshots | wc -l)
+pids=()
+for i in 1 2 3 4; do
+  "$KIN" -r repo --no-cache -q tag --add "t$i" >"tag.$i" 2>&1 & pids+=($!)
+done
+for pid in "${pids[@]}"; do wait "$pid" || { cat tag.*; fail "tag failed"; }; done
+[ "$(ls repo/snapshots | wc -l)" = "$count" ] || fail "$count snapshots became $(ls repo/snapshots | wc -l)"
+run 0 -r repo --json snapshots --tag t1,t2,t3,t4
+[ "$(wc -l <out)" = "$count" ] || fail "a tag was lost"
 echo passed
