@@ -184,8 +184,13 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
   }
   if (!segment.packs.empty()) KIN_TRY(write());
   // None of them was written just now: a segment is sealed with a new nonce, and so has a new name.
-  for (const FileInfo& old : old_segments) KIN_TRY(backend_->remove({FileKind::index, old.name}));
-  KIN_TRY(refresh_index());
+  std::optional<Error> left;
+  for (const FileInfo& old : old_segments)
+    if (auto removed = backend_->remove({FileKind::index, old.name}); !removed && !left)
+      left = std::move(removed).error().context("the new index is complete, but a part of the old one stays");
+  // Where that part still is, it is no segment.
+  KIN_TRY(refresh_index(left ? std::function<void(const Error&)>([](const Error&) {}) : nullptr));
+  if (left) return *std::move(left);
   return stats;
 }
 

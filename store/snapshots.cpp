@@ -62,7 +62,14 @@ Result<std::vector<StoredSnapshot>> load_snapshots(Repository& repository, const
 Result<StoredSnapshot> find_snapshot(Repository& repository, const std::string& text,
                                      const SnapshotFilter& filter) {
   if (text == "latest") {
-    KIN_TRY_ASSIGN(std::vector<StoredSnapshot> all, load_snapshots(repository, filter));
+    auto loaded = load_snapshots(repository, filter);
+    // It may be the newest. Taking another for it could restore, and delete by, an old state unnoticed.
+    if (!loaded && loaded.error().code() != ErrorCode::cancelled)
+      return Error(
+          loaded.error().code(),
+          loaded.error().message() +
+              "; so it is not certain which snapshot is the latest: give one by its id, from kin snapshots");
+    KIN_TRY_ASSIGN(std::vector<StoredSnapshot> all, std::move(loaded));
     if (!all.empty()) return std::move(all.back());
     KIN_TRY_ASSIGN(const std::vector<SnapshotId> any, repository.list_snapshots());
     return Error(ErrorCode::not_found, any.empty() ? "the repository has no snapshot yet"

@@ -24,6 +24,7 @@ Result<std::vector<StoredSnapshot>> load_snapshots(Repository& repository, const
 
 // `text` is "latest" (of those that the filter admits) or the start of an id. not_found if there is none,
 // invalid_argument if there are several.
+// Any that is damaged is an error for "latest": it may be the newest.
 Result<StoredSnapshot> find_snapshot(Repository& repository, const std::string& text,
                                      const SnapshotFilter& filter);
 

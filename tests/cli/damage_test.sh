@@ -65,6 +65,68 @@ for what in directory loop; do
   for file in $(find "$work/hurt/packs" -type f -size +20k); do replace "$file" $what; done
   run 13 -r hurt restore latest -t "content-$what"
 done
+# With a directory that is not empty in its place, a segment is named, and the new index is whole.
+damaged
+file=$(find "$work/hurt/index" -type f | head -1)
+replace "$file" directory && touch "$file/something"
+run 1 -r hurt rebuild-index
+says "the new index is complete, but"
+says "$(basename "$file")"
+rm "$file/something"
+run 0 -r hurt rebuild-index
+run 0 -r hurt check
+
+# A damaged snapshot may be the latest, so that there is none; the message says what works, and that does.
+damaged
+seq 5 >>tree/numbers
+run 0 -r hurt backup tree
+newest=$(bounded -r hurt --json snapshots --latest 1 | python3 -c 'import json; print(json.loads(input())["id"])')
+old=$(ls hurt/snapshots | grep -v "$newest" | head -1)
+printf 'XX' | dd of="hurt/snapshots/$old" bs=1 seek=30 conv=notrunc status=none
+for command in "ls latest" "restore latest -t latest" "dump latest tree/numbers" "diff $newest latest" "tag --add x latest"; do
+  run 13 -r hurt $command
+  says "${old:0:8}"
+  says "give one by its id, from kin snapshots"
+done
+run 13 -r hurt snapshots
+grep -q "^${newest:0:8}" out || fail "the sound snapshot is not listed"
+run 0 -r hurt restore "${newest:0:8}" -t by-id
+cmp -s tree/numbers by-id/tree/numbers || fail "another snapshot was restored"
+# All that can be tagged are.
+run 13 -r hurt tag --add everything
+says "${old:0:8}"
+says "changed the tags of 2 snapshots"
+
+# What snapshots share is named for each of them.
+damaged
+rm -rf extra && mkdir extra && echo extra >extra/file
+run 0 -r hurt backup extra
+extra=$(bounded -r hurt --json snapshots --latest 1 | python3 -c 'import json; print(json.loads(input())["short_id"])')
+for file in $(cd repo && find packs -type f); do rm "hurt/$file"; done
+run 13 -r hurt check
+for id in $(ls repo/snapshots); do grep -q "snapshot ${id:0:8}: " err || fail "snapshot ${id:0:8} is not named"; done
+grep -q "snapshot $extra" err && fail "a sound snapshot is named"
+grep -q "::" err && fail "a doubled colon"
+
+# A key of another repository, with the same password, hinders nobody.
+run 0 -r foreign init
+foreign=$(ls foreign/keys)
+for _ in 1 2 3 4; do  # whichever comes first
+  damaged
+  cp foreign/keys/* hurt/keys/
+  run 0 -r hurt ls latest
+  run 0 -r hurt key list
+  grep -q "^\* ${foreign:0:8}" out && fail "the foreign key is in use"
+  run 0 -r hurt key remove "${foreign:0:8}"
+  run 0 -r hurt check
+  [ ! -s err ] || fail "the foreign key is still there"
+  rm -rf foreign && run 0 -r foreign init && foreign=$(ls foreign/keys)
+done
+damaged
+rm hurt/keys/* && cp foreign/keys/* hurt/keys/
+run 13 -r hurt ls latest
+says "${foreign:0:8}"
+
 # A key that a newer kin made is none.
 damaged
 printf 'KINKEY01\002and whatever it needs' >newer
