@@ -18,7 +18,7 @@ namespace {
 struct Options {
   std::vector<std::string> paths, files_from, tags;
   std::vector<std::string> exclude, iexclude, exclude_file, iexclude_file, exclude_if_present;
-  std::string exclude_larger_than, as_path, host, time, stdin_name = "stdin";
+  std::string exclude_larger_than, as_path, host, time, stdin_name = "stdin", effort = "normal";
   bool exclude_caches = false, one_file_system = false, dry_run = false, from_stdin = false,
        from_command = false;
   bool skip_if_unchanged = false, force = false;
@@ -209,6 +209,9 @@ Result<ExitCode> run(Context& context, const Options& options) {
   request.read_all = options.force;
   request.skip_if_unchanged = options.skip_if_unchanged;
   request.jobs = context.jobs();
+  request.effort = options.effort == "fast"  ? Effort::fast()
+                   : options.effort == "max" ? Effort::max()
+                                             : Effort::normal();
   if (!options.dry_run) {
     KIN_TRY_ASSIGN(const std::size_t adopted, repository->begin_writing());
     if (adopted > 0)
@@ -238,7 +241,14 @@ Result<ExitCode> run(Context& context, const Options& options) {
   if (!result) return std::move(result).error();
   print_summary(context, *result, options, report.progress().seconds());
   if (first) context.print("kin restore latest --target DIR brings it back");
-  return result->summary.skipped > 0 ? ExitCode::incomplete : ExitCode::ok;
+  const std::size_t lost = repository->lost_packs().size();
+  if (lost > 0)
+    context.warn(
+        fmt::format("{} pack{} of the repository {} missing or damaged: older snapshots may have lost files "
+                    "(kin check names "
+                    "them). What this backup met of {} was stored again",
+                    lost, lost == 1 ? "" : "s", lost == 1 ? "is" : "are", lost == 1 ? "it" : "them"));
+  return result->summary.skipped > 0 || lost > 0 ? ExitCode::incomplete : ExitCode::ok;
 }
 
 Action define(CLI::App& app) {
@@ -266,6 +276,10 @@ Action define(CLI::App& app) {
   app.add_option("--stdin-filename", options->stdin_name, "the name of that file")->capture_default_str();
   app.add_flag("--stdin-from-command", options->from_command,
                "back up the output of a command: -- CMD ARG...");
+  app.add_option("--effort", options->effort,
+                 "fast, normal or max: time spent on finding and encoding differences")
+      ->check(CLI::IsMember({"fast", "normal", "max"}))
+      ->capture_default_str();
   app.add_flag("--skip-if-unchanged", options->skip_if_unchanged, "make no snapshot if nothing has changed");
   app.add_flag("-f,--force", options->force, "read every file again, changed or not");
   return [options](Context& context) { return run(context, *options); };

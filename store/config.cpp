@@ -36,6 +36,7 @@ Bytes encode_config(const Config& config, const Key& master_key) {
   WireWriter parameters;
   parameters.signed_varint(config.created.seconds);
   parameters.varint(config.created.nanoseconds);
+  parameters.varint(config.features);
   const Nonce nonce = random_nonce();
   const Bytes sealed =
       Sealer(config.encryption, sealing_key(master_key)).seal(nonce, out, parameters.bytes());
@@ -80,6 +81,9 @@ Result<void> verify_config(ByteView file, const Key& master_key, Config& config)
   WireReader fields(*parameters);
   config.created.seconds = fields.signed_varint();
   config.created.nanoseconds = static_cast<std::uint32_t>(fields.varint_up_to(999'999'999));
+  // The first kin wrote none, and stored no features.
+  if (fields.left() > 0) config.features = static_cast<unsigned>(fields.varint_up_to(Scanner::kMostFeatures));
+  if (config.features < Scanner::kLeastFeatures) fields.fail();
   return fields.finish("config");
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "lib/base/text.h"
+#include "lib/similarity/scanner.h"
 #include "store/crypto.h"
 
 #include <optional>
@@ -18,6 +19,7 @@ struct Config {
   Encryption encryption = Encryption::none;
   std::optional<Key> plain_master_key;  // unencrypted repositories keep it here, in the open
   Timestamp created;
+  unsigned features = Scanner::kDefaultFeatures;  // the most in a sketch
 };
 
 Bytes encode_config(const Config& config, const Key& master_key);

@@ -5,7 +5,7 @@
 // needs.
 #pragma once
 
-#include "lib/similarity/sketch.h"
+#include "lib/object/sketch.h"
 
 #include <algorithm>
 #include <array>

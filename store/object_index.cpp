@@ -26,7 +26,7 @@ namespace kin::store {
 namespace {
 
 // Part of the cache's path: a kin that lays it out otherwise counts up, and never meets an older cache.
-constexpr std::string_view kLayout = "index-1";
+constexpr std::string_view kLayout = "index-2";
 
 // Column families.
 enum Family : std::size_t { objects = 0, meta = 1, records = 2 };
@@ -77,6 +77,7 @@ Bytes encode_location(std::uint32_t pack, const IndexBlock& block, const IndexOb
   out.varint(block.content_size);
   out.u8(static_cast<std::uint8_t>(object.kind));
   out.varint(object.size);
+  if (block.base) out.raw(block.base->bytes);
   return out.take();
 }
 
@@ -348,6 +349,7 @@ Result<std::optional<Location>> ObjectIndex::locate(const ObjectId& id) {
   out.content_size = in.varint();
   out.kind = static_cast<ObjectKind>(in.u8());
   out.size = in.varint();
+  if (in.position() < value.size()) out.base = ObjectId{in.array<32>()};
   MutexLock lock(state_->mutex);
   const auto known = state_->packs.find(static_cast<std::uint32_t>(pack));
   if (pack != static_cast<std::uint32_t>(pack) || known == state_->packs.end()) in.fail();
@@ -427,6 +429,14 @@ bool ObjectIndex::has_pack(const ObjectId& id) const {
   const std::shared_lock in_use(in_use_);
   MutexLock lock(state_->mutex);
   return state_->pack_numbers.contains(id);
+}
+
+std::vector<ObjectId> ObjectIndex::packs() const {
+  const std::shared_lock in_use(in_use_);
+  MutexLock lock(state_->mutex);
+  std::vector<ObjectId> out;
+  for (const auto& [number, pack] : state_->packs) out.push_back(pack);
+  return out;
 }
 
 Result<void> ObjectIndex::clear() {

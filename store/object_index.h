@@ -25,7 +25,8 @@ struct Location {
   BlockRange range;
   std::uint64_t content_size = 0;  // of the block
   ObjectKind kind = ObjectKind::data;
-  std::uint64_t size = 0;  // of the object
+  std::uint64_t size = 0;        // of the object
+  std::optional<ObjectId> base;  // of the block
 };
 
 class ObjectIndex : public ResumeLog {
@@ -48,6 +49,7 @@ class ObjectIndex : public ResumeLog {
   Result<void> add(const std::string& segment_name, const IndexSegment& segment);
   std::set<std::string> segments() const;  // the names of those added
   bool has_pack(const ObjectId& id) const;
+  std::vector<ObjectId> packs() const;  // of the segments added
   Result<void> clear();
 
   // Where it is now; empty if it is in memory.

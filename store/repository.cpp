@@ -15,7 +15,7 @@ constexpr std::size_t kPacksPerSync = 4;
 constexpr std::int64_t kSecondsPerSync = 10;
 
 // Longer than any chain that kin writes; ends a cycle in forged headers.
-constexpr int kMostChain = 64;
+constexpr unsigned kMostChain = 64;
 
 std::size_t slot_for(const EncodedBlock& block) {
   return is_metadata(block.header.objects.front().kind) ? 1 : 0;
@@ -98,7 +98,7 @@ Result<std::unique_ptr<Repository>> Repository::open(std::unique_ptr<Backend> ba
   KIN_TRY(verify_config(*file, master_key, config));
   std::unique_ptr<Repository> repository(
       new Repository(std::move(backend), std::move(config), master_key, std::move(key_name), options));
-  KIN_TRY(repository->open_index(options));
+  KIN_TRY(repository->open_index());
   return repository;
 }
 
@@ -110,7 +110,10 @@ Repository::Repository(std::unique_ptr<Backend> backend, Config config, const Ke
       key_name_(std::move(key_name)),
       sealer_(config_.encryption, sealing_key(master_key)),
       id_key_(object_id_key(master_key)),
-      segmenter_(segment_key(master_key)),
+      scanner_(segment_key(master_key), config_.features),
+      cache_directory_(options.use_cache && !options.cache_directory.empty()
+                           ? fmt::format("{}/{}", options.cache_directory, id())
+                           : ""),
       on_cache_lost_(options.on_cache_lost),
       cache_(options.block_cache_bytes) {}
 
@@ -118,9 +121,9 @@ Repository::~Repository() = default;
 
 std::string Repository::id() const { return hex(config_.repository_id); }
 
-Result<void> Repository::open_index(const OpenOptions& options) {
-  if (options.use_cache && !options.cache_directory.empty()) {
-    auto index = ObjectIndex::open(fmt::format("{}/{}", options.cache_directory, id()));
+Result<void> Repository::open_index() {
+  if (!cache_directory_.empty()) {
+    auto index = ObjectIndex::open(cache_directory_);
     if (index) {
       index_ = *std::move(index);
       return {};
@@ -142,17 +145,55 @@ Result<void> Repository::retreat(const Error& why) {
   return {};
 }
 
+// A process that comes second, while another has the cache, looks for kin among what it stores itself.
+RepositoryFeatures& Repository::features() {
+  if (features_) return *features_;
+  Result<std::unique_ptr<FeatureIndex>> opened = Error(ErrorCode::busy, "no cache");
+  if (!cache_directory_.empty()) {
+    opened = FeatureIndex::open(cache_directory_);
+    came_second_ = !opened && opened.error().code() == ErrorCode::busy;
+  }
+  if (!opened) opened = FeatureIndex::open_temporary(temporary_directory());
+  features_ = std::make_unique<RepositoryFeatures>(opened ? *std::move(opened) : nullptr, on_cache_lost_);
+  return *features_;
+}
+
 ObjectId Repository::id_of(ByteView object) const { return {keyed_hash(id_key_, object)}; }
 
 Result<BlockRef> Repository::locate(const ObjectId& id) {
   {
     MutexLock lock(mutex_);
-    if (const auto at = pending_.find(id); at != pending_.end()) return at->second;
+    if (const auto at = pending_.find(id); at != pending_.end()) return at->second.block;
   }
   KIN_TRY_ASSIGN(const std::optional<Location> location, find_location(id));
   if (!location)
     return Error(ErrorCode::corrupt, fmt::format("object {} is missing from the repository", id.short_hex()));
   return BlockRef{location->pack, location->range.offset, location->range.size, location->content_size};
+}
+
+Result<Chain> Repository::chain(const ObjectId& id) {
+  Chain chain;
+  std::optional<ObjectId> next = id;
+  for (; next; ++chain.depth) {
+    if (chain.depth > kMostChain)
+      return Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop");
+    const ObjectId at = *next;
+    {
+      MutexLock lock(mutex_);
+      if (const auto found = pending_.find(at); found != pending_.end()) {
+        chain.bytes += found->second.block.content_size;
+        next = found->second.base;
+        continue;
+      }
+    }
+    KIN_TRY_ASSIGN(const std::optional<Location> location, find_indexed(at));
+    if (!location) return Error(ErrorCode::not_found, "object " + at.short_hex() + " is not stored");
+    if (is_lost(location->pack)) return Error(ErrorCode::corrupt, pack_text(location->pack) + " is lost");
+    chain.bytes += location->content_size;
+    next = location->base;
+  }
+  --chain.depth;  // blocks, less the one without a base
+  return chain;
 }
 
 Result<bool> Repository::contains(const ObjectId& id) {
@@ -161,7 +202,34 @@ Result<bool> Repository::contains(const ObjectId& id) {
     if (pending_.contains(id)) return true;
   }
   KIN_TRY_ASSIGN(const std::optional<Location> location, find_location(id));
-  return location.has_value();
+  if (!location) return false;
+  return is_sound(*location);
+}
+
+bool Repository::is_lost(const ObjectId& pack) const {
+  MutexLock lock(mutex_);
+  return lost_packs_.contains(pack);
+}
+
+std::vector<ObjectId> Repository::lost_packs() const {
+  MutexLock lock(mutex_);
+  return {lost_packs_.begin(), lost_packs_.end()};
+}
+
+Result<bool> Repository::is_sound(const Location& location) {
+  {
+    MutexLock lock(mutex_);
+    if (lost_packs_.empty()) return true;
+  }
+  Location at = location;
+  for (unsigned depth = 0; depth <= kMostChain; ++depth) {
+    if (is_lost(at.pack)) return false;
+    if (!at.base) return true;
+    KIN_TRY_ASSIGN(const std::optional<Location> below, find_indexed(*at.base));
+    if (!below) return false;
+    at = *below;
+  }
+  return false;
 }
 
 Result<Bytes> Repository::read_record(const BlockRef& block, Salt& salt) {
@@ -195,7 +263,8 @@ Result<Bytes> Repository::read_record(const BlockRef& block, Salt& salt) {
 Result<BlockContent> Repository::decode_block(const OpenedBlock& block, int depth) {
   std::shared_ptr<const Bytes> base;
   if (block.header.base) {
-    if (depth >= kMostChain) return Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop");
+    if (depth >= int(kMostChain))
+      return Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop");
     auto loaded = load_at(*block.header.base, depth + 1);
     if (!loaded) return std::move(loaded).error().context("base " + block.header.base->short_hex());
     base = *std::move(loaded);
@@ -241,6 +310,10 @@ Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const Bloc
   auto content = read();
   if (!content) {
     Error error = std::move(content).error();
+    if (error.code() == ErrorCode::not_found || error.code() == ErrorCode::corrupt) {
+      MutexLock lock(mutex_);
+      lost_packs_.insert(block.pack);
+    }
     if (error.code() == ErrorCode::not_found)
       return Error(ErrorCode::corrupt, pack_text(block.pack) + " is missing");
     return std::move(error).context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
@@ -277,7 +350,10 @@ Result<bool> Repository::claim(const ObjectId& id) {
   }
   // A miss is the usual answer here, and no reason to list the segments; at worst an object is stored twice.
   KIN_TRY_ASSIGN(const std::optional<Location> location, find_indexed(id));
-  if (location) return false;
+  if (location) {
+    KIN_TRY_ASSIGN(const bool sound, is_sound(*location));
+    if (sound) return false;
+  }
   MutexLock lock(mutex_);
   return claimed_.insert(id).second;
 }
@@ -292,7 +368,7 @@ Result<std::uint64_t> Repository::append(const EncodedBlock& block) {
   const BlockRange range = pack.builder->add(block);
   pack.contents.add_block(0, block.header, range);
   for (const BlockObject& object : block.header.objects) {
-    pending_[object.id] = {pack.id, range.offset, range.size, block.header.content_size};
+    pending_[object.id] = {{pack.id, range.offset, range.size, block.header.content_size}, block.header.base};
     claimed_.erase(object.id);
   }
   if (pack.builder->size() >= kPackTargetBytes) {
@@ -321,8 +397,8 @@ Result<void> Repository::finish_pack(OpenPack& pack) {
     object.block += first_block;
     unindexed_.objects.push_back(object);
     // The same object may be in the other open pack as well, and be known from there.
-    if (const auto at = pending_.find(object.id); at != pending_.end() && at->second.pack == pack.id)
-      at->second.pack = id;
+    if (const auto at = pending_.find(object.id); at != pending_.end() && at->second.block.pack == pack.id)
+      at->second.block.pack = id;
   }
   final_names_[pack.id] = id;
   pack = OpenPack{};
@@ -343,6 +419,7 @@ Result<void> Repository::write_unindexed() {
   if (unindexed_.packs.empty()) return {};
   KIN_TRY_ASSIGN(const std::string name, put_index_segment(unindexed_));
   KIN_TRY(add_to_index(name, unindexed_));
+  if (features_) features_->commit(name);
   for (const IndexObject& object : unindexed_.objects) pending_.erase(object.id);
   unindexed_ = IndexSegment{};
   return {};
@@ -396,6 +473,8 @@ Result<std::size_t> Repository::begin_writing() {
   if (!index_->is_clean()) {
     KIN_TRY_ASSIGN(adopted, adopt_packs());
   }
+  KIN_TRY(find_lost_packs());
+  KIN_TRY(fill_features());
   MutexLock lock(mutex_);
   KIN_TRY(mark_unclean());
   began_writing_ = true;

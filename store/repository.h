@@ -15,12 +15,14 @@
 #include "store/key_file.h"
 #include "store/object_index.h"
 #include "store/pack.h"
+#include "store/repository_features.h"
 
 #include <array>
 #include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -73,10 +75,12 @@ class Repository : public BlockStore {
   Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) override;
   // Stored ones only. What was committed before list_snapshots() was last called is found.
   Result<std::optional<Location>> find_location(const ObjectId& id);
+  Result<Chain> chain(const ObjectId& id) override;
   ObjectIndex& index() { return *index_; }
 
   ObjectId id_of(ByteView object) const override;
-  const Segmenter& segmenter() const override { return segmenter_; }
+  const Scanner& scanner() const override { return scanner_; }
+  RepositoryFeatures& features() override;
   Result<bool> claim(const ObjectId& id) override;
   Result<std::uint64_t> append(const EncodedBlock& block) override;
   Result<void> flush() override;
@@ -86,6 +90,9 @@ class Repository : public BlockStore {
   // whole but in no index segment: their objects become known again, so that they are not stored twice. Gives
   // the number of such packs.
   Result<std::size_t> begin_writing();
+  // Packs that are missing, or that could not be read since. What is in them, or leans on them, no longer
+  // counts as stored, so that a backup which meets it again stores it again.
+  std::vector<ObjectId> lost_packs() const;
 
   // Snapshots. A damaged one is an error that names it.
   Result<std::vector<SnapshotId>> list_snapshots();
@@ -118,7 +125,12 @@ class Repository : public BlockStore {
     IndexSegment contents;  // with one pack, unnamed
   };
 
-  Result<void> open_index(const OpenOptions& options);
+  struct PendingObject {
+    BlockRef block;
+    std::optional<ObjectId> base;
+  };
+
+  Result<void> open_index();
   Result<void> require_writable() const;
   // Fills the index from the segments; the caller has recovery_mutex_ alone.
   Result<void> fill_index(const std::function<void(const Error&)>& on_damage);
@@ -132,6 +144,12 @@ class Repository : public BlockStore {
   Result<std::string> put_index_segment(IndexSegment& segment);
   Result<void> write_unindexed() KIN_REQUIRES(mutex_);
   Result<std::size_t> adopt_packs();
+  Result<void> find_lost_packs();
+  bool is_lost(const ObjectId& pack) const;
+  // Neither the object's pack nor any that its chain needs is lost.
+  Result<bool> is_sound(const Location& location);
+  // Reads from the packs' headers the features of segments that the feature store lacks.
+  Result<void> fill_features();
   Result<Bytes> read_record(const BlockRef& block, Salt& salt);
   Result<BlockContent> decode_block(const OpenedBlock& block, int depth);
   Result<std::shared_ptr<const BlockContent>> load_block_at(const BlockRef& block, int depth);
@@ -143,10 +161,13 @@ class Repository : public BlockStore {
   const std::string key_name_;
   const Sealer sealer_;
   const Key id_key_;
-  const Segmenter segmenter_;
+  const Scanner scanner_;
   std::unique_ptr<ObjectIndex> index_;
+  const std::string cache_directory_;  // of this repository; empty: none
   const std::function<void(const Error&)> on_cache_lost_;
-  bool cache_lost_ = false;  // under recovery_mutex_
+  bool cache_lost_ = false;                       // under recovery_mutex_
+  std::unique_ptr<RepositoryFeatures> features_;  // made when first asked for
+  bool came_second_ = false;                      // another process has the feature store
   BlockCache cache_;
 
   // How often the snapshots were listed, and how often that was when the index was last filled: with equal
@@ -155,18 +176,19 @@ class Repository : public BlockStore {
   // Held by all who look up or add objects, and alone by who fills the index again. After mutex_, where both
   // are.
   std::shared_mutex recovery_mutex_;
-  Mutex mutex_;
+  mutable Mutex mutex_;
   bool began_writing_ KIN_GUARDED_BY(mutex_) = false;
   bool marked_unclean_ KIN_GUARDED_BY(mutex_) = false;
   std::array<OpenPack, 2> open_packs_ KIN_GUARDED_BY(mutex_);  // content, metadata
   IndexSegment unindexed_ KIN_GUARDED_BY(mutex_);              // finished packs that no segment lists yet
-  std::unordered_map<ObjectId, BlockRef, ObjectIdHash> pending_
+  std::unordered_map<ObjectId, PendingObject, ObjectIdHash> pending_
       KIN_GUARDED_BY(mutex_);  // objects of open packs and of unindexed_
   std::unordered_set<ObjectId, ObjectIdHash> claimed_ KIN_GUARDED_BY(mutex_);  // and not yet appended
   std::unordered_map<ObjectId, ObjectId, ObjectIdHash> final_names_
       KIN_GUARDED_BY(mutex_);  // of packs that were open
   std::size_t unsynced_packs_ KIN_GUARDED_BY(mutex_) = 0;
   std::int64_t last_sync_seconds_ KIN_GUARDED_BY(mutex_) = 0;
+  std::set<ObjectId> lost_packs_ KIN_GUARDED_BY(mutex_);
   std::unordered_map<ObjectId, Salt, ObjectIdHash> salts_ KIN_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<BlockDecoder>> idle_decoders_ KIN_GUARDED_BY(mutex_);
 };

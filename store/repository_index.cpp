@@ -141,6 +141,47 @@ Result<std::size_t> Repository::adopt_packs() {
   return adopted;
 }
 
+Result<void> Repository::find_lost_packs() {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::pack));
+  std::set<ObjectId> present;
+  for (const FileInfo& file : files) present.insert(*ObjectId::from_hex(file.name));
+  for (const ObjectId& pack : index_->packs()) {
+    if (present.contains(pack)) continue;
+    MutexLock lock(mutex_);
+    lost_packs_.insert(pack);
+  }
+  return {};
+}
+
+Result<void> Repository::fill_features() {
+  std::set<std::string> known = features().segments();
+  if (came_second_) return {};
+  const std::set<std::string> listed = index_->segments();
+  if (!std::includes(listed.begin(), listed.end(), known.begin(), known.end())) {
+    // As with the index: some of what they name may be gone.
+    features_->clear();
+    known.clear();
+  }
+  for (const std::string& name : listed) {
+    if (known.contains(name)) continue;
+    const auto segment = load_index_segment(name);
+    if (!segment) continue;  // told when the index was filled
+    for (const IndexPack& pack : segment->packs) {
+      // Up to a damage; the rest are no bases then, and that is all.
+      const auto scanned = scan_pack(sealer_, *backend_, {pack.id.hex(), pack.size},
+                                     [&](const BlockHeader& header, BlockRange) -> Result<void> {
+                                       for (const BlockObject& object : header.objects)
+                                         if (!object.features.empty())
+                                           KIN_TRY(features_->add(object.id, object.features));
+                                       return {};
+                                     });
+      static_cast<void>(scanned);
+    }
+    features_->commit(name);
+  }
+  return {};
+}
+
 Result<Repository::RebuildStats> Repository::rebuild_index(
     const std::function<void(const Error&)>& on_damage,
     const std::function<void(std::size_t, std::size_t)>& on_progress) {
@@ -190,6 +231,7 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
       left = std::move(removed).error().context("the new index is complete, but a part of the old one stays");
   // Where that part still is, it is no segment.
   KIN_TRY(refresh_index(left ? std::function<void(const Error&)>([](const Error&) {}) : nullptr));
+  KIN_TRY(fill_features());
   if (left) return *std::move(left);
   return stats;
 }

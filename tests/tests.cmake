@@ -12,14 +12,17 @@ add_executable(kin_tests
   tests/lib/delta/codec_test.cpp
   tests/lib/delta/vcdiff_test.cpp
   tests/lib/engine/backup_restore_test.cpp
+  tests/lib/engine/block_assembler_test.cpp
   tests/lib/engine/file_reader_test.cpp
   tests/lib/engine/path_filter_test.cpp
+  tests/lib/engine/recent_contents_test.cpp
+  tests/lib/engine/similar_files_test.cpp
   tests/lib/engine/restore_test.cpp
   tests/lib/object/content_test.cpp
   tests/lib/object/node_test.cpp
-  tests/lib/object/segmenter_test.cpp
   tests/lib/object/snapshot_test.cpp
   tests/lib/object/tree_test.cpp
+  tests/lib/similarity/scanner_test.cpp
   tests/store/backend_test.cpp
   tests/store/config_test.cpp
   tests/store/crypto_test.cpp
@@ -41,6 +44,7 @@ target_precompile_headers(kin_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
 # Catch2 itself, which is not ours to warn about.
 set_source_files_properties(tests/support/test_main.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON COMPILE_OPTIONS -w)
 target_link_libraries(kin_tests PRIVATE kin_settings kin_store kin_lib)
+target_compile_definitions(kin_tests PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
 add_test(NAME unit_repository COMMAND kin_tests "[repository]")
 add_test(NAME unit_others COMMAND kin_tests "~[repository]")
 add_custom_target(unit_tests DEPENDS kin_tests)
@@ -50,7 +54,7 @@ add_executable(feature_store_bench EXCLUDE_FROM_ALL tests/bench/feature_store_be
 target_link_libraries(feature_store_bench PRIVATE kin_settings kin_store kin_lib)
 
 # Parsers of bytes from outside: with KIN_FUZZ a fuzzer each, otherwise what was found so far is replayed.
-foreach(target block_header config_key index_segment snapshot wire_tree xdelta3_decode zstd_decode)
+foreach(target block_decode block_header config_key index_segment scanner snapshot wire_tree xdelta3_decode zstd_decode)
   add_executable(fuzz_${target} tests/fuzz/fuzz_${target}.cpp)
   target_link_libraries(fuzz_${target} PRIVATE kin_settings kin_store kin_lib)
   if(KIN_FUZZ)

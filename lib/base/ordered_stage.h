@@ -13,11 +13,11 @@
 // thread by `make_worker`, so that it can own a codec context or a buffer.
 #pragma once
 
+#include "lib/base/catching.h"
 #include "lib/base/mutex.h"
 #include "lib/base/result.h"
 
 #include <deque>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -120,15 +120,11 @@ class OrderedStage {
         row = std::move(untaken_.front());
         untaken_.pop_front();
       }
-      Result<void> worked;
-      try {
+      Result<void> worked = catching([&]() -> Result<void> {
         worker(std::move(row->job),
                [&](Item item, std::size_t bytes) { return emit(*row, std::move(item), bytes); });
-      } catch (const std::exception& error) {
-        // Only the standard library throws, mostly when memory runs out; past the thread's end that would be
-        // the end of us.
-        worked = Error(ErrorCode::io, error.what());
-      }
+        return {};
+      });
       MutexLock lock(mutex_);
       if (!worked) {
         if (result_) result_ = std::move(worked);

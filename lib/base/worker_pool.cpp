@@ -1,23 +1,10 @@
 #include "lib/base/worker_pool.h"
 
-#include <exception>
+#include "lib/base/catching.h"
+
 #include <utility>
 
 namespace kin {
-namespace {
-
-// Only the standard library throws, mostly when memory runs out; past the thread's end that would be the end
-// of us.
-Result<void> run(const WorkerPool::Task& task) {
-  try {
-    return task();
-  } catch (const std::exception& error) {
-    return Error(ErrorCode::io, error.what());
-  }
-}
-
-}  // namespace
-
 WorkerPool::WorkerPool(unsigned workers, std::size_t limit_bytes) : limit_bytes_(limit_bytes) {
   try {
     for (unsigned i = 0; i < workers; ++i) threads_.emplace_back([this] { work(); });
@@ -64,7 +51,7 @@ void WorkerPool::work() {
     queue_.pop_front();
     ++running_;
     mutex_.unlock();
-    Result<void> result = run(entry.task);
+    Result<void> result = catching(entry.task);
     entry.task = nullptr;  // what it holds is released before its cost is
     mutex_.lock();
     --running_;

@@ -25,7 +25,8 @@ Bytes encode_block_header(const BlockHeader& header) {
     out.u8(static_cast<std::uint8_t>(object.kind));
     out.varint(object.size);
     out.varint(object.features.size());
-    for (const std::uint64_t feature : object.features) out.u64(feature);
+    for (const Feature feature : object.features)
+      for (std::size_t i = 0; i < kFeatureBytes; ++i) out.u8(static_cast<std::uint8_t>(feature >> (8 * i)));
   }
   return out.take();
 }
@@ -52,8 +53,9 @@ Result<BlockHeader> decode_block_header(ByteView bytes) {
     if (kind < 1 || kind > 4) in.fail();
     object.kind = static_cast<ObjectKind>(kind);
     object.size = in.varint();
-    object.features.resize(in.count(8));
-    for (std::uint64_t& feature : object.features) feature = in.u64();
+    object.features.resize(in.count(kFeatureBytes));
+    for (Feature& feature : object.features)
+      for (std::size_t i = 0; i < kFeatureBytes; ++i) feature |= Feature{in.u8()} << (8 * i);
     if (in.failed() || object.size > header.content_size) {
       in.fail();
       break;
@@ -67,26 +69,59 @@ Result<BlockHeader> decode_block_header(ByteView bytes) {
   return header;
 }
 
-BlockEncoder::BlockEncoder(int level)
-    : codec_(find_codec(static_cast<std::uint8_t>(CodecId::zstd))->make(level)) {}
+BlockEncoder::BlockEncoder(const Effort& effort) : effort_(effort) {}
+BlockEncoder::~BlockEncoder() = default;
 
-EncodedBlock BlockEncoder::encode(PlainBlock block) {
+Codec& BlockEncoder::codec(CodecId id, int level) {
+  std::unique_ptr<Codec>& codec = codecs_[{id, level}];
+  if (!codec) codec = find_codec(static_cast<std::uint8_t>(id))->make(level);
+  return *codec;
+}
+
+Encoding BlockEncoder::compress(ByteView content, int level) {
+  auto payload = codec(CodecId::zstd, level).encode({}, content);
+  if (payload && payload->size() < content.size()) return {CodecId::zstd, *std::move(payload)};
+  return {CodecId::plain, Bytes(content.begin(), content.end())};
+}
+
+std::optional<Encoding> BlockEncoder::compress_delta(ByteView base, ByteView content) {
+  std::optional<Encoding> best;
+  const auto try_codec = [&](CodecId id) {
+    auto payload = codec(id, effort_.delta_level).encode(base, content);
+    if (payload && payload->size() < (best ? best->payload.size() : content.size()))
+      best = Encoding{id, *std::move(payload)};
+  };
+  try_codec(CodecId::zstd);
+  // xdelta3 is ahead where large content is nearly equal to its base; elsewhere it takes time for nothing.
+  if (best && content.size() >= effort_.xdelta3_from &&
+      best->payload.size() <= content.size() / effort_.xdelta3_part)
+    try_codec(CodecId::xdelta3);
+  return best;
+}
+
+EncodedBlock BlockEncoder::keep(std::vector<BlockObject> objects, ByteView content, Encoding encoding,
+                                const std::optional<ObjectId>& base, ByteView base_content) {
   EncodedBlock out;
-  out.header.content_size = block.content.size();
-  out.header.objects = std::move(block.objects);
-  auto payload = codec_->encode({}, block.content);
-  if (payload && payload->size() < block.content.size()) {
-    const auto decoded = codec_->decode({}, *payload, block.content.size());
-    if (decoded && equal(*decoded, block.content)) {
-      out.header.codec = static_cast<std::uint8_t>(CodecId::zstd);
-      out.payload = *std::move(payload);
+  out.header.content_size = content.size();
+  out.header.objects = std::move(objects);
+  if (encoding.codec != CodecId::plain) {
+    const auto decoded =
+        codec(encoding.codec, effort_.delta_level).decode(base_content, encoding.payload, content.size());
+    if (decoded && equal(*decoded, content)) {
+      out.header.codec = static_cast<std::uint8_t>(encoding.codec);
+      out.header.base = base;
+      out.payload = std::move(encoding.payload);
       return out;
     }
     out.refused = true;
   }
   out.header.codec = static_cast<std::uint8_t>(CodecId::plain);
-  out.payload = std::move(block.content);
+  out.payload.assign(content.begin(), content.end());
   return out;
+}
+
+EncodedBlock BlockEncoder::encode(PlainBlock block) {
+  return keep(std::move(block.objects), block.content, compress_group(block.content));
 }
 
 Result<Bytes> BlockDecoder::decode(const BlockHeader& header, ByteView base, ByteView payload) {

@@ -7,9 +7,12 @@
 #include "lib/base/bytes.h"
 #include "lib/base/result.h"
 #include "lib/delta/codec.h"
+#include "lib/delta/effort.h"
 #include "lib/object/object_id.h"
 #include "lib/object/object_store.h"
+#include "lib/object/sketch.h"
 
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -23,7 +26,7 @@ struct BlockObject {
   ObjectId id;
   ObjectKind kind = ObjectKind::data;
   std::uint64_t size = 0;
-  std::vector<std::uint64_t> features;  // the object's sketch, ascending; may be empty
+  Sketch features;  // may be empty
 
   bool operator==(const BlockObject&) const = default;
 };
@@ -39,6 +42,12 @@ struct BlockHeader {
 
 Bytes encode_block_header(const BlockHeader& header);
 Result<BlockHeader> decode_block_header(ByteView bytes);
+
+// Content as a codec leaves it.
+struct Encoding {
+  CodecId codec = CodecId::plain;
+  Bytes payload;
+};
 
 // What enters the encoder: the header's codec is not yet chosen.
 struct PlainBlock {
@@ -56,13 +65,26 @@ struct EncodedBlock {
 // One instance per thread.
 class BlockEncoder {
  public:
-  explicit BlockEncoder(int level);
-  // Compresses, decodes, compares; keeps the encoding only if it is smaller than the content and gives back
-  // the same bytes.
+  explicit BlockEncoder(const Effort& effort);
+  explicit BlockEncoder(int level) : BlockEncoder(Effort::at_level(level)) {}
+  ~BlockEncoder();
+
+  // The smallest encoding: plain, if nothing is smaller than the content.
+  Encoding compress_group(ByteView content) { return compress(content, effort_.group_level); }
+  Encoding compress_whole(ByteView content) { return compress(content, effort_.whole_level); }
+  // The smallest against this base; nothing if none is smaller than the content.
+  std::optional<Encoding> compress_delta(ByteView base, ByteView content);
+  // Decodes and compares; what does not give back the same bytes is replaced by the plain content.
+  EncodedBlock keep(std::vector<BlockObject> objects, ByteView content, Encoding encoding,
+                    const std::optional<ObjectId>& base = {}, ByteView base_content = {});
   EncodedBlock encode(PlainBlock block);
 
  private:
-  std::unique_ptr<Codec> codec_;
+  Encoding compress(ByteView content, int level);
+  Codec& codec(CodecId id, int level);  // made when first needed
+
+  const Effort effort_;
+  std::map<std::pair<CodecId, int>, std::unique_ptr<Codec>> codecs_;  // by id and level
 };
 
 // One instance per thread.

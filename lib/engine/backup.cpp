@@ -1,10 +1,14 @@
 #include "lib/engine/backup.h"
 
+#include "lib/base/catching.h"
 #include "lib/base/check.h"
 #include "lib/base/ordered_stage.h"
 #include "lib/base/worker_pool.h"
 #include "lib/engine/block_assembler.h"
 #include "lib/engine/file_reader.h"
+#include "lib/engine/group_ratio.h"
+#include "lib/engine/recent_contents.h"
+#include "lib/engine/trial.h"
 #include "lib/object/content.h"
 #include "lib/object/tree.h"
 
@@ -15,13 +19,23 @@
 namespace kin {
 namespace {
 
-// Memory: the two stages' limits, a 4 MiB buffer per reader, and what the store holds.
+// Memory: the three stages' limits, a 4 MiB buffer per reader, the contents kept as bases, and what the store
+// holds.
 constexpr std::size_t kReadLimitBytes = 12 << 20;
+constexpr std::size_t kTrialLimitBytes = 12 << 20;
 constexpr std::size_t kEncodeLimitBytes = 12 << 20;
+constexpr std::size_t kRecentBytes = 64 << 20;
 // Small files travel together: handing over costs more than they do.
 constexpr std::size_t kBatchEntries = 64;
 constexpr std::uint64_t kBatchBytes = 1 << 20;
 constexpr std::size_t kRecordsPerWrite = 256;
+// Items whose features are looked up together, and objects that are tried together.
+constexpr std::size_t kLookupItems = 128;
+constexpr std::uint64_t kLookupBytes = 2 << 20;
+constexpr std::size_t kTrialObjects = 32;
+constexpr std::uint64_t kTrialBytes = 256 << 10;
+// More candidates are asked for than are tried: some may be gone.
+constexpr std::size_t kSpareCandidates = 2;
 
 using Change = BackupObserver::Change;
 using WalkBatch = std::vector<WalkEntry>;
@@ -46,14 +60,17 @@ class Backup {
         observer_(observer),
         stop_(std::move(stop)),
         encoding_(request.jobs, kEncodeLimitBytes, [this] { return make_encoder(); }),
+        trying_(request.jobs, kTrialLimitBytes, [this] { return make_trial(); }),
         reading_(request.jobs, kReadLimitBytes, [this] { return make_reader(); }),
-        assembler_(store, [this](PlainBlock block) { return encoding_.submit(std::move(block)); }) {}
+        assembler_(store, ratio_, [this](PlannedBlock block) { return encoding_.submit(std::move(block)); }) {
+  }
 
   Result<BackupResult> run();
 
  private:
   using Reading = OrderedStage<WalkBatch, ReadItem>;
-  using Encoding = OrderedStage<PlainBlock, EncodedBlock>;
+  using Trying = OrderedStage<std::vector<OfferedObject>, std::vector<TriedObject>>;
+  using Encoding = OrderedStage<PlannedBlock, EncodedBlock>;
 
   // A directory whose entries are being collected.
   struct Level {
@@ -62,10 +79,18 @@ class Backup {
   };
 
   Reading::Worker make_reader();
+  Trying::Worker make_trial();
   Encoding::Worker make_encoder();
   Result<void> walk();
+  Result<void> decide();
   Result<void> append();
   Result<void> choose();
+  Result<void> choose(std::vector<ReadItem> items);
+  Result<void> offer(ObjectKind kind, const ObjectId& id, Bytes bytes, Sketch sketch,
+                     const std::optional<ObjectId>& previous);
+  Result<void> submit_offered();
+  Result<ObjectId> store_metadata(ObjectKind kind, Bytes bytes);
+  void cancel_stages();
   Result<void> take(ReadItem item);
   Result<void> take_file(WalkEntry entry, bool reused);
   Result<void> add_node(const Node& node) { return levels_.back().tree.add(node); }
@@ -86,10 +111,15 @@ class Backup {
   const std::stop_token stop_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 
+  RecentContents recent_{kRecentBytes};
+  GroupRatio ratio_;
   Encoding encoding_;
+  Trying trying_;
   Reading reading_;
-  BlockAssembler assembler_;
+  BlockAssembler assembler_;  // of the thread that decides
 
+  std::vector<OfferedObject> offered_;  // not yet handed to the trials
+  std::uint64_t offered_bytes_ = 0;
   std::vector<Level> levels_;
   std::vector<Extent> file_extents_;  // of the file whose parts are coming
   const std::string record_prefix_ = resume_prefix(request_.snapshot);
@@ -109,6 +139,13 @@ bool Backup::all_stored(const std::vector<Extent>& extents) {
                            return {};
                          })
       .has_value();
+}
+
+// The object at the same place in the file's previous version: the likeliest base.
+std::optional<ObjectId> previous_at(const WalkEntry& entry, std::size_t extent) {
+  if (!entry.before || extent >= entry.before->content.size()) return std::nullopt;
+  const Extent& before = entry.before->content[extent];
+  return before.kind == Extent::Kind::data ? std::optional(before.id) : std::nullopt;
 }
 
 // The content of a file that has not changed, without reading it; only if all of it is really there.
@@ -137,8 +174,10 @@ ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, const Reading::
   const std::string path = entry.path;
   // The last part rides with the entry: a small file is one item.
   std::optional<FilePart> held;
+  std::size_t extents = 0;
   const auto hand_on = [&](FilePart part) {
     observer_.on_read(path, part.size);
+    for (NewObject& object : part.objects) object.previous = previous_at(entry, extents++);
     if (stop_.stop_requested()) return false;
     bool going = true;
     if (held) {
@@ -184,13 +223,40 @@ Backup::Reading::Worker Backup::make_reader() {
   };
 }
 
+Backup::Trying::Worker Backup::make_trial() {
+  auto trial = std::make_shared<Trial>(store_, recent_, request_.effort);
+  return [trial](std::vector<OfferedObject> objects, const Trying::Emit& emit) {
+    std::vector<TriedObject> tried;
+    std::size_t bytes = 0;
+    for (OfferedObject& object : objects) {
+      bytes += object.content->size() + 1024;
+      tried.push_back(trial->run(std::move(object)));
+    }
+    emit(std::move(tried), bytes);
+  };
+}
+
 Backup::Encoding::Worker Backup::make_encoder() {
-  auto encoder = std::make_shared<BlockEncoder>(request_.level);
-  return [encoder](PlainBlock block, const Encoding::Emit& emit) {
-    EncodedBlock encoded = encoder->encode(std::move(block));
+  auto encoder = std::make_shared<BlockEncoder>(request_.effort);
+  return [this, encoder](PlannedBlock block, const Encoding::Emit& emit) {
+    if (!block.encoding)
+      block.encoding = block.group_number ? encoder->compress_group(*block.content)
+                                          : encoder->compress_whole(*block.content);
+    if (block.group_number)
+      ratio_.report(*block.group_number, block.content->size(), block.encoding->payload.size());
+    EncodedBlock encoded =
+        encoder->keep(std::move(block.objects), *block.content, *std::move(block.encoding), block.base,
+                      block.base_content ? ByteView(*block.base_content) : ByteView());
     const std::size_t bytes = encoded.payload.size() + 1024;
     emit(std::move(encoded), bytes);
   };
+}
+
+void Backup::cancel_stages() {
+  reading_.cancel();
+  trying_.cancel();
+  ratio_.cancel();
+  encoding_.cancel();
 }
 
 Result<void> Backup::walk() {
@@ -235,21 +301,63 @@ Result<void> Backup::append() {
           "an encoded block did not decode to the same bytes and was kept plain: this machine's memory may "
           "be faulty");
     auto stored = store_.append(*block);
-    if (!stored) {
-      encoding_.cancel();
-      reading_.cancel();
-      return std::move(stored).error();
-    }
+    if (!stored) return std::move(stored).error();
+    for (const BlockObject& object : block->header.objects) recent_.stored(object.id);
     stored_bytes_ += *stored;
   }
   return encoding_.result();
 }
 
+Result<void> Backup::decide() {
+  while (std::optional<std::vector<TriedObject>> batch = trying_.next())
+    for (TriedObject& tried : *batch) KIN_TRY(assembler_.add(std::move(tried)));
+  KIN_TRY(trying_.result());
+  KIN_TRY(assembler_.flush());
+  encoding_.finish();
+  return {};
+}
+
+Result<void> Backup::submit_offered() {
+  offered_bytes_ = 0;
+  if (offered_.empty() || trying_.submit(std::exchange(offered_, {}))) return {};
+  return Error(ErrorCode::cancelled, "interrupted");
+}
+
+// The object is new: it gets its candidates, and becomes one for those that follow.
+Result<void> Backup::offer(ObjectKind kind, const ObjectId& id, Bytes bytes, Sketch sketch,
+                           const std::optional<ObjectId>& previous) {
+  OfferedObject offered;
+  // What is stored already, but in a lost pack, may be its own candidate.
+  if (previous && *previous != id) offered.candidates.push_back(*previous);
+  if (!sketch.empty()) {
+    FeatureStore& features = store_.features();
+    KIN_TRY_ASSIGN(const std::vector<Candidate> found,
+                   features.candidates(sketch, request_.effort.candidates + kSpareCandidates));
+    for (const Candidate& candidate : found)
+      if (candidate.id != previous && candidate.id != id) offered.candidates.push_back(candidate.id);
+    KIN_TRY(features.add(id, sketch));
+  }
+  ++summary_.objects_added;
+  summary_.bytes_added += bytes.size();
+  offered.object = {id, kind, bytes.size(), std::move(sketch)};
+  offered.content = std::make_shared<const Bytes>(std::move(bytes));
+  recent_.add(id, offered.content);
+  offered_bytes_ += offered.object.size;
+  offered_.push_back(std::move(offered));
+  if (offered_.size() < kTrialObjects && offered_bytes_ < kTrialBytes) return {};
+  return submit_offered();
+}
+
+Result<ObjectId> Backup::store_metadata(ObjectKind kind, Bytes bytes) {
+  const ObjectId id = store_.id_of(bytes);
+  KIN_TRY_ASSIGN(const bool is_new, store_.claim(id));
+  if (is_new) KIN_TRY(offer(kind, id, std::move(bytes), {}, {}));
+  return id;
+}
+
 void Backup::enter(Node node) {
-  levels_.push_back({std::move(node), TreeWriter([this](ObjectKind kind, Bytes bytes) -> Result<ObjectId> {
-                       const ObjectId id = store_.id_of(bytes);
-                       KIN_TRY(assembler_.add(kind, id, std::move(bytes)));
-                       return id;
+  levels_.push_back({std::move(node), TreeWriter([this](ObjectKind kind, Bytes bytes) {
+                       return store_metadata(kind, std::move(bytes));
                      })});
 }
 
@@ -263,12 +371,10 @@ Result<void> Backup::record(const WalkEntry& entry) {
 
 Result<void> Backup::take_file(WalkEntry entry, bool reused) {
   if (!reused) {
-    KIN_TRY_ASSIGN(entry.node.content, fold_extents(std::move(file_extents_),
-                                                    [this](ObjectKind kind, Bytes bytes) -> Result<ObjectId> {
-                                                      const ObjectId id = store_.id_of(bytes);
-                                                      KIN_TRY(assembler_.add(kind, id, std::move(bytes)));
-                                                      return id;
-                                                    }));
+    KIN_TRY_ASSIGN(entry.node.content,
+                   fold_extents(std::move(file_extents_), [this](ObjectKind kind, Bytes bytes) {
+                     return store_metadata(kind, std::move(bytes));
+                   }));
     if (!request_.stream) KIN_TRY(record(entry));
     summary_.bytes_read += entry.node.size;
   }
@@ -289,7 +395,9 @@ Result<void> Backup::take_file(WalkEntry entry, bool reused) {
 Result<void> Backup::take(ReadItem item) {
   if (item.fatal) return *std::move(item.fatal);
   for (NewObject& object : item.part.objects)
-    KIN_TRY(assembler_.add(ObjectKind::data, object.id, std::move(object.bytes)));
+    if (object.is_new)
+      KIN_TRY(offer(ObjectKind::data, object.id, std::move(object.bytes), std::move(object.sketch),
+                    object.previous));
   file_extents_.insert(file_extents_.end(), item.part.extents.begin(), item.part.extents.end());
   if (item.outcome == ReadItem::Outcome::part) return {};
   if (item.outcome == ReadItem::Outcome::failed) {
@@ -324,45 +432,73 @@ Result<void> Backup::take(ReadItem item) {
   return {};
 }
 
+// Features are looked up for many objects at once: that is what makes it cheap.
+Result<void> Backup::choose(std::vector<ReadItem> items) {
+  std::vector<const Sketch*> sketches;
+  for (ReadItem& item : items)
+    for (NewObject& object : item.part.objects) {
+      KIN_TRY_ASSIGN(object.is_new, store_.claim(object.id));
+      if (object.is_new) sketches.push_back(&object.sketch);
+    }
+  if (!sketches.empty()) KIN_TRY(store_.features().prefetch(sketches));
+  for (ReadItem& item : items) KIN_TRY(take(std::move(item)));
+  return {};
+}
+
 Result<void> Backup::choose() {
   enter(Node{});
+  std::vector<ReadItem> items;
+  std::uint64_t bytes = 0;
   while (std::optional<ReadItem> item = reading_.next()) {
-    if (stop_.stop_requested()) break;
-    KIN_TRY(take(*std::move(item)));
+    if (stop_.stop_requested()) return {};
+    bytes += item->part.size;
+    items.push_back(*std::move(item));
+    if (items.size() < kLookupItems && bytes < kLookupBytes) continue;
+    KIN_TRY(choose(std::exchange(items, {})));
+    bytes = 0;
   }
-  return reading_.result();
+  KIN_TRY(reading_.result());
+  return choose(std::move(items));
 }
 
 Result<BackupResult> Backup::run() {
-  // Two tasks that run as long as the backup does, beside this thread, which chooses.
-  WorkerPool side(2, 2);
-  std::optional<Error> walk_error;
-  side.submit(
-      [&]() -> Result<void> {
-        if (auto walked = walk(); !walked) walk_error = std::move(walked).error();
-        return {};
-      },
-      1);
-  side.submit([this] { return append(); }, 1);
+  // Three tasks that run as long as the backup does, beside this thread, which looks for kin. Each waits for
+  // others, so one that fails must not leave them waiting.
+  Result<void> walked, decided, appended;
+  WorkerPool side(3, 3);
+  const auto start = [&](Result<void>& outcome, Result<void> (Backup::*work)()) {
+    side.submit(
+        [this, &outcome, work]() -> Result<void> {
+          outcome = catching([&] { return (this->*work)(); });
+          if (!outcome) cancel_stages();
+          return {};
+        },
+        1);
+  };
+  start(walked, &Backup::walk);
+  start(decided, &Backup::decide);
+  start(appended, &Backup::append);
 
-  auto chosen = choose();
   BackupResult result;
-  if (chosen && !stop_.stop_requested()) {
-    auto tree = levels_.size() == 1 ? levels_.back().tree.finish()
-                                    : Result<ObjectId>(Error(ErrorCode::cancelled, "interrupted"));
-    if (tree) result.tree = *tree;
-    if (tree) chosen = assembler_.flush();
-    if (!tree) chosen = std::move(tree).error();
-  }
+  auto chosen = catching([&]() -> Result<void> {
+    KIN_TRY(choose());
+    if (stop_.stop_requested() || levels_.size() != 1) return Error(ErrorCode::cancelled, "interrupted");
+    KIN_TRY_ASSIGN(result.tree, levels_.back().tree.finish());
+    return {};
+  });
+  // Also after a failure: what was read need not be read again.
+  const auto submitted = catching([this] { return submit_offered(); });
+  if (chosen && !submitted) chosen = submitted;
   reading_.cancel();
-  encoding_.finish();
-  // What the appender ran into comes first: the others only saw the pipeline close. What it stored before is
-  // kept, if the disk lets us.
-  if (auto appended = side.wait(); !appended) {
+  trying_.finish();
+  KIN_TRY(side.wait());
+  // In this order: who fails because another did only sees its stage cancelled, and that is no error to the
+  // walker and the appender. What was stored before is kept, if the disk lets us.
+  for (Result<void>* const outcome : {&walked, &appended, &decided}) {
+    if (*outcome) continue;
     const auto kept = store_.flush();
-    return std::move(appended).error();
+    return std::move(*outcome).error();
   }
-  if (walk_error) return *std::move(walk_error);
   if (!records_.empty()) KIN_TRY(log_.record(std::exchange(records_, {})));
   const bool interrupted = stop_.stop_requested();
   if (interrupted || !chosen) {
@@ -375,8 +511,6 @@ Result<BackupResult> Backup::run() {
   }
 
   summary_.skipped = skipped_;
-  summary_.objects_added = assembler_.added_objects();
-  summary_.bytes_added = assembler_.added_bytes();
   summary_.bytes_stored = stored_bytes_;
   result.summary = summary_;
   if (request_.skip_if_unchanged && request_.parent_tree == result.tree) {

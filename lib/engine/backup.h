@@ -1,8 +1,9 @@
-// Backup: walk ─► read and segment ×N ─► choose ×1 ─► encode and verify ×N ─► append ×1.
+// Backup: walk ─► read, segment, sketch ×N ─► look for kin ×1 ─► try deltas ×N ─► decide ×1 ─► encode and
+// verify ×N ─► append ×1.
 //
-// The two middle stages keep the order of their input (OrderedStage), and whatever decides where an object
-// goes runs in one thread: so -j1 and -j8 write the same packs. Memory is bounded by the stages' limits,
-// whatever the size of files and directories.
+// The stages with N threads keep the order of their input (OrderedStage), and whatever decides where an
+// object goes runs in one thread: so -j1 and -j8 write the same packs. Memory is bounded by the stages'
+// limits, whatever the size of files and directories.
 #pragma once
 
 #include "lib/engine/block_store.h"
@@ -43,7 +44,7 @@ struct BackupRequest {
   std::optional<ObjectId> parent_tree;
   bool read_all = false;  // --force
   unsigned jobs = 2;
-  int level = 3;
+  Effort effort;
   bool skip_if_unchanged = false;
   Snapshot snapshot;  // host, user, paths, tags, time, version: what the caller knows
 };

@@ -1,38 +1,74 @@
-// BlockAssembler: objects in, blocks out. Objects that are stored already are dropped; large ones get a block
-// of their own; small ones join a group, in the order in which they come, because neighbours resemble each
-// other: compressed together they take half of what they take alone. One thread at a time.
+// BlockAssembler: objects in, blocks out. Decides for each object whether it becomes a delta, joins a group,
+// or has a block of its own. One thread at a time; what it decides depends on the order of the objects alone.
+//
+// Small objects join a group in the order in which they come, because neighbours resemble each other:
+// compressed together they take half of what they take alone. A delta must beat that, by what the groups
+// before have taken.
+//
+// A chain is what a reader has to decode before the object itself. A candidate deep in one must be better to
+// be chosen, and beyond a depth or a number of bytes it is none: see kMostDepth and kMostChainBytes.
 #pragma once
 
 #include "lib/engine/block_store.h"
+#include "lib/engine/group_ratio.h"
+#include "lib/engine/trial.h"
 
 #include <array>
+#include <deque>
 #include <functional>
+#include <unordered_map>
 
 namespace kin {
 
+// A block whose shape is decided. The encoder checks it, or compresses the group.
+struct PlannedBlock {
+  std::vector<BlockObject> objects;
+  std::shared_ptr<const Bytes> content;
+  std::optional<Encoding> encoding;  // none: a group, not encoded yet
+  std::optional<ObjectId> base;
+  std::shared_ptr<const Bytes> base_content;
+  std::optional<std::uint64_t> group_number;  // to be told to GroupRatio
+};
+
 class BlockAssembler {
  public:
-  static constexpr std::size_t kGroupBytes = 1 << 20;
-  static constexpr std::size_t kSoloBytes = 256 << 10;
+  static constexpr std::size_t kGroupBytes = 2 << 20;
+  static constexpr unsigned kMostDepth = 16;
+  // A reader decodes at most this before an object, or 16 times the object if that is more.
+  static constexpr std::uint64_t kMostChainBytes = 32 << 20;
 
-  using Sink = std::function<bool(PlainBlock block)>;  // false: stop
+  using Sink = std::function<bool(PlannedBlock block)>;  // false: stop
 
-  BlockAssembler(BlockStore& store, Sink sink) : store_(store), sink_(std::move(sink)) {}
+  BlockAssembler(BlockReader& store, GroupRatio& ratio, Sink sink)
+      : store_(store), ratio_(ratio), sink_(std::move(sink)) {}
 
-  Result<void> add(ObjectKind kind, const ObjectId& id, Bytes bytes);
+  Result<void> add(TriedObject tried);
   // Hands the unfinished groups on.
   Result<void> flush();
 
-  std::uint64_t added_objects() const { return added_objects_; }
-  std::uint64_t added_bytes() const { return added_bytes_; }
-
  private:
-  Result<void> emit(PlainBlock block);
+  struct Group {
+    std::vector<BlockObject> objects;
+    Bytes content;
+  };
 
-  BlockStore& store_;
+  Result<void> emit(PlannedBlock block);
+  Result<void> emit_group(Group& group);
+  Result<void> join_group(TriedObject tried);
+  // The delta to keep, if any; `alone` is what the object takes without.
+  DeltaTrial* choose_delta(TriedObject& tried, double alone, Chain& chain);
+  std::optional<Chain> chain_of(const ObjectId& id);
+  void remember(const ObjectId& id, const Chain& chain);
+
+  BlockReader& store_;
+  GroupRatio& ratio_;
   const Sink sink_;
-  std::array<PlainBlock, 2> groups_;  // content, metadata
-  std::uint64_t added_objects_ = 0, added_bytes_ = 0;
+  std::array<Group, 2> groups_;  // content, metadata
+  std::uint64_t content_groups_ = 0;
+  double group_cost_ = 0.4;  // per byte of content
+  // Of the latest objects, which the store may not know yet.
+  std::unordered_map<ObjectId, Chain, ObjectIdHash> chains_;
+  std::deque<ObjectId> remembered_;
 };
 
 }  // namespace kin

@@ -3,8 +3,9 @@
 
 #include "lib/delta/block.h"
 #include "lib/object/object_store.h"
-#include "lib/object/segmenter.h"
 #include "lib/object/snapshot.h"
+#include "lib/similarity/feature_store.h"
+#include "lib/similarity/scanner.h"
 
 #include <functional>
 #include <memory>
@@ -26,6 +27,12 @@ struct BlockRef {
     return offset <=> other.offset;
   }
   bool operator==(const BlockRef& other) const { return (*this <=> other) == 0; }
+};
+
+// What has to be decoded for an object: its own block, the block of its base, and so on.
+struct Chain {
+  unsigned depth = 0;       // deltas
+  std::uint64_t bytes = 0;  // of content
 };
 
 // A decoded block, each object checked against its id.
@@ -51,6 +58,7 @@ class BlockReader : public ObjectReader {
   // The block that holds the object; corrupt if none does: whoever asks has its id from the repository.
   virtual Result<BlockRef> locate(const ObjectId& id) = 0;
   virtual Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) = 0;
+  virtual Result<Chain> chain(const ObjectId& id) = 0;
 };
 
 // Where a backup writes.
@@ -58,7 +66,10 @@ class BlockStore : public BlockReader {
  public:
   // Thread-safe.
   virtual ObjectId id_of(ByteView object) const = 0;
-  virtual const Segmenter& segmenter() const = 0;
+  virtual const Scanner& scanner() const = 0;
+
+  // What may serve as a base. One thread at a time.
+  virtual FeatureStore& features() = 0;
 
   // True, once, for an object that is neither stored nor claimed: the caller now has to append it. One thread
   // at a time.

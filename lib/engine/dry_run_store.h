@@ -3,12 +3,39 @@
 
 #include "lib/engine/block_store.h"
 #include "lib/engine/resume_log.h"
+#include "lib/similarity/memory_feature_store.h"
+
+#include <algorithm>
 
 namespace kin {
 
+// Finds what is stored and what the dry run saw, and leaves the store as it is.
+class DryRunFeatures : public FeatureStore {
+ public:
+  explicit DryRunFeatures(FeatureStore& stored) : stored_(stored) {}
+
+  Result<void> prefetch(std::span<const Sketch* const> sketches) override {
+    return stored_.prefetch(sketches);
+  }
+  Result<std::vector<Candidate>> candidates(const Sketch& sketch, std::size_t most) override {
+    KIN_TRY_ASSIGN(std::vector<Candidate> out, seen_.candidates(sketch, most));
+    KIN_TRY_ASSIGN(const std::vector<Candidate> stored, stored_.candidates(sketch, most));
+    out.insert(out.end(), stored.begin(), stored.end());
+    std::stable_sort(out.begin(), out.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.matches > b.matches; });
+    if (out.size() > most) out.resize(most);
+    return out;
+  }
+  Result<void> add(const ObjectId& id, const Sketch& sketch) override { return seen_.add(id, sketch); }
+
+ private:
+  FeatureStore& stored_;
+  MemoryFeatureStore seen_;
+};
+
 class DryRunStore : public BlockStore {
  public:
-  explicit DryRunStore(BlockStore& store) : store_(store) {}
+  explicit DryRunStore(BlockStore& store) : store_(store), features_(store.features()) {}
 
   Result<std::shared_ptr<const Bytes>> load(const ObjectId& id) override { return store_.load(id); }
   Result<bool> contains(const ObjectId& id) override { return store_.contains(id); }
@@ -16,8 +43,10 @@ class DryRunStore : public BlockStore {
   Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) override {
     return store_.load_block(block);
   }
+  Result<Chain> chain(const ObjectId& id) override { return store_.chain(id); }
   ObjectId id_of(ByteView object) const override { return store_.id_of(object); }
-  const Segmenter& segmenter() const override { return store_.segmenter(); }
+  const Scanner& scanner() const override { return store_.scanner(); }
+  FeatureStore& features() override { return features_; }
   Result<bool> claim(const ObjectId& id) override { return store_.claim(id); }
   // The payload is nearly all that a pack would take.
   Result<std::uint64_t> append(const EncodedBlock& block) override {
@@ -28,6 +57,7 @@ class DryRunStore : public BlockStore {
 
  private:
   BlockStore& store_;
+  DryRunFeatures features_;
 };
 
 class DryRunLog : public ResumeLog {

@@ -45,7 +45,7 @@ Result<std::uint64_t> FileReader::read_run(const Read& read, std::uint64_t limit
   for (;;) {
     const std::uint64_t left = limit - total - have;
     const std::size_t want =
-        static_cast<std::size_t>(std::min<std::uint64_t>(Segmenter::kMostBytes - have, left));
+        static_cast<std::size_t>(std::min<std::uint64_t>(Scanner::kMostBytes - have, left));
     if (!ended && want > 0) {
       if (buffer_.size() < have + want) buffer_.resize(have + want);
       KIN_TRY_ASSIGN(const std::size_t got, read(std::span(buffer_).subspan(have, want)));
@@ -55,12 +55,16 @@ Result<std::uint64_t> FileReader::read_run(const Read& read, std::uint64_t limit
     if (have == 0) return total;
     const ByteView content = ByteView(buffer_).first(have);
     const bool all = ended || left == want;
-    const std::size_t cut =
-        first && all && have <= Segmenter::kWholeBytes ? have : store_.segmenter().cut(content);
+    const Scanner& scanner = store_.scanner();
+    Scanner::Segment segment = first && all && have <= Scanner::kWholeBytes
+                                   ? Scanner::Segment{have, scanner.sketch(content)}
+                                   : scanner.segment(content);
+    const std::size_t cut = segment.size;
     FilePart part;
     NewObject& object = part.objects.emplace_back();
     object.bytes.assign(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(cut));
     object.id = store_.id_of(object.bytes);
+    object.sketch = std::move(segment.sketch);
     part.extents.push_back({Extent::Kind::data, cut, object.id});
     part.size = cut;
     if (!emit(std::move(part))) return stopped();

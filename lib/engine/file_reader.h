@@ -17,6 +17,9 @@ namespace kin {
 struct NewObject {
   ObjectId id;
   Bytes bytes;
+  Sketch sketch;
+  std::optional<ObjectId> previous;  // what the file had in its place before
+  bool is_new = false;               // neither stored nor on its way
 };
 
 // Some of a file's content: extents, and the objects that the data extents name, in the same order.

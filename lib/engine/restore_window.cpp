@@ -119,7 +119,7 @@ Result<void> RestoreWindow::write() {
     if (planned.file->planned && planned.file->pieces_left == 0 && !planned.file->finished)
       pool_.submit(
           [this, file = planned.file]() -> Result<void> { return finish_file(*file), Result<void>(); },
-          Segmenter::kMostBytes);  // which --verify reads at a time
+          Scanner::kMostBytes);  // which --verify reads at a time
   KIN_TRY(pool_.wait());
   if (stop_.stop_requested()) return interrupted();
   for (const auto& [file, linked] : files_) {

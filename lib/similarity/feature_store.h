@@ -5,7 +5,7 @@
 
 #include "lib/base/result.h"
 #include "lib/object/object_id.h"
-#include "lib/similarity/sketch.h"
+#include "lib/object/sketch.h"
 
 #include <span>
 #include <vector>

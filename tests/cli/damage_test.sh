@@ -62,7 +62,7 @@ done
 # A pack of content, not of trees.
 for what in directory loop; do
   damaged
-  for file in $(find "$work/hurt/packs" -type f -size +20k); do replace "$file" $what; done
+  for file in $(find "$work/hurt/packs" -type f -size +2k); do replace "$file" $what; done
   run 13 -r hurt restore latest -t "content-$what"
 done
 # With a directory that is not empty in its place, a segment is named, and the new index is whole.

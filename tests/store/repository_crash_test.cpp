@@ -213,7 +213,7 @@ TEST_CASE("after a run that ended well, no pack is read to look for lost ones", 
   const auto repository = reopen(disk, caches / "a");
   const std::uint64_t lists = disk.count(Operation::list), gets = disk.count(Operation::get);
   CHECK(value_of(repository->begin_writing()) == 0);
-  CHECK(disk.count(Operation::list) == lists);
+  CHECK(disk.count(Operation::list) == lists + 1);  // of packs: those that are missing are known by their names
   CHECK(disk.count(Operation::get) == gets);
 }
 

@@ -31,7 +31,7 @@ BlockHeader full_header() {
   header.codec = kZstd;
   header.base = id(9);
   header.content_size = 1000;
-  header.objects = {{id(1), ObjectKind::data, 300, {1, 2, std::numeric_limits<std::uint64_t>::max()}},
+  header.objects = {{id(1), ObjectKind::data, 300, {2, 1, (Feature{1} << kFeatureBits) - 1}},
                     {id(2), ObjectKind::data, 0, {}},
                     {id(3), ObjectKind::data, 700, {5}},
                     {id(4), ObjectKind::group, 1000, {7}}};
@@ -76,7 +76,7 @@ TEST_CASE("a block header's bytes are part of the format", "[block]") {
   out.raw(Bytes(32, 9));
   out.raw(Bytes{0xac, 2, 1});
   out.raw(Bytes(32, 1));
-  out.raw(Bytes{1, 0xac, 2, 1, 2, 1, 0, 0, 0, 0, 0, 0});
+  out.raw(Bytes{1, 0xac, 2, 1, 2, 1, 0, 0, 0});
   CHECK(encode_block_header(header) == out.bytes());
   header.base.reset();
   CHECK(encode_block_header(header).size() == out.size() - 32);

@@ -1,0 +1,27 @@
+// Effort: how much time a smaller encoding may cost. docs/similarity.md has the measurements.
+#pragma once
+
+#include <cstddef>
+
+namespace kin {
+
+struct Effort {
+  // Levels of zstd; xdelta3's follows from that of deltas. Groups and deltas gain far more from a higher
+  // level than large objects without kin do, which take most of the time.
+  int group_level = 6;
+  int delta_level = 6;
+  int whole_level = 3;
+  unsigned candidates = 1;  // bases tried per object
+  // xdelta3 is tried as well from this size on, where zstd has left at most this part of the content.
+  std::size_t xdelta3_from = 1 << 20;
+  std::size_t xdelta3_part = 256;
+
+  static constexpr Effort fast() { return {1, 1, 1, 1, static_cast<std::size_t>(-1), 1}; }
+  static constexpr Effort normal() { return {}; }
+  static constexpr Effort max() { return {15, 15, 12, 8, 64 << 10, 4}; }
+  static constexpr Effort at_level(int level) {
+    return {level, level, level, 1, static_cast<std::size_t>(-1), 1};
+  }
+};
+
+}  // namespace kin

@@ -1,0 +1,42 @@
+// RecentContents: the objects that a backup saw last, as bases for the next ones. Thread-safe.
+//
+// A base is most often a neighbour: the same file in the release before, the mail before. Those need not be
+// read and decoded again. And an object that is on its way to a pack cannot be read from there yet, so it
+// stays here, whatever the limit, until stored() says that it can.
+#pragma once
+
+#include "lib/base/bytes.h"
+#include "lib/base/mutex.h"
+#include "lib/object/object_id.h"
+
+#include <list>
+#include <memory>
+#include <unordered_map>
+
+namespace kin {
+
+class RecentContents {
+ public:
+  explicit RecentContents(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
+
+  // An object on its way.
+  void add(const ObjectId& id, std::shared_ptr<const Bytes> content);
+  // It has arrived; the oldest make room for it.
+  void stored(const ObjectId& id);
+  // Null if it is not here.
+  std::shared_ptr<const Bytes> find(const ObjectId& id) const;
+
+ private:
+  struct Entry {
+    std::shared_ptr<const Bytes> content;
+    bool stored = false;
+  };
+
+  const std::size_t limit_bytes_;
+  mutable Mutex mutex_;
+  std::unordered_map<ObjectId, Entry, ObjectIdHash> entries_ KIN_GUARDED_BY(mutex_);
+  std::list<ObjectId> stored_ KIN_GUARDED_BY(mutex_);  // the oldest in front
+  std::size_t stored_bytes_ KIN_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace kin

@@ -1,0 +1,35 @@
+#include "lib/engine/trial.h"
+
+namespace kin {
+namespace {
+
+// A delta below this part of the content leaves little to gain from another trial.
+constexpr std::size_t kGoodEnough = 32;
+
+}  // namespace
+
+std::shared_ptr<const Bytes> Trial::base(const ObjectId& id) {
+  if (auto content = recent_.find(id)) return content;
+  auto content = store_.load(id);
+  return content ? *std::move(content) : nullptr;
+}
+
+TriedObject Trial::run(OfferedObject offered) {
+  TriedObject out{std::move(offered.object), std::move(offered.content), {}, {}};
+  const ByteView content = *out.content;
+  std::size_t best = content.size();
+  for (const ObjectId& candidate : offered.candidates) {
+    if (out.deltas.size() == most_trials_ || best <= content.size() / kGoodEnough) break;
+    const std::shared_ptr<const Bytes> base_content = base(candidate);
+    if (!base_content || base_content->empty()) continue;
+    auto encoding = encoder_.compress_delta(*base_content, content);
+    if (!encoding) continue;
+    best = std::min(best, encoding->payload.size());
+    out.deltas.push_back({candidate, base_content, *std::move(encoding)});
+  }
+  if (content.size() >= kSoloBytes && best > content.size() / kGoodEnough)
+    out.whole = encoder_.compress_whole(content);
+  return out;
+}
+
+}  // namespace kin

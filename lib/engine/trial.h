@@ -1,0 +1,55 @@
+// Trial: what an object would take as a delta against each of its candidates, and alone. One instance per
+// thread. Which of them is kept is BlockAssembler's to say: it knows the chains.
+#pragma once
+
+#include "lib/delta/block.h"
+#include "lib/engine/block_store.h"
+#include "lib/engine/recent_contents.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace kin {
+
+// From this size on, an object has a block of its own; smaller ones may join a group.
+inline constexpr std::size_t kSoloBytes = 256 << 10;
+
+// An object that is to be stored, and what it may be a delta against, best first.
+struct OfferedObject {
+  BlockObject object;
+  std::shared_ptr<const Bytes> content;
+  std::vector<ObjectId> candidates;
+};
+
+struct DeltaTrial {
+  ObjectId base;
+  std::shared_ptr<const Bytes> base_content;
+  Encoding encoding;
+};
+
+struct TriedObject {
+  BlockObject object;
+  std::shared_ptr<const Bytes> content;
+  std::vector<DeltaTrial> deltas;
+  std::optional<Encoding> whole;  // of those that cannot join a group
+};
+
+class Trial {
+ public:
+  Trial(BlockReader& store, const RecentContents& recent, const Effort& effort)
+      : store_(store), recent_(recent), encoder_(effort), most_trials_(effort.candidates) {}
+
+  TriedObject run(OfferedObject offered);
+
+ private:
+  // Null if it cannot be read: then it is no base.
+  std::shared_ptr<const Bytes> base(const ObjectId& id);
+
+  BlockReader& store_;
+  const RecentContents& recent_;
+  BlockEncoder encoder_;
+  const unsigned most_trials_;
+};
+
+}  // namespace kin
