@@ -8,7 +8,7 @@ namespace kin {
 struct Effort {
   // Levels of zstd; xdelta3's follows from that of deltas. Groups and deltas gain far more from a higher
   // level than large objects without kin do, which take most of the time.
-  int group_level = 6;
+  int group_level = 8;
   int delta_level = 6;
   int whole_level = 3;
   unsigned candidates = 1;  // bases tried per object
