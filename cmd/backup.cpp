@@ -187,6 +187,7 @@ Result<ExitCode> run(Context& context, const Options& options) {
     KIN_TRY_ASSIGN(first, make_default_repository(context));
   }
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
+  repository->features();                                            // makes its directory
   request.walk.never_enter = own_directories(context, *repository);  // now that they are there
 
   std::optional<ChildProcess> child;

@@ -82,8 +82,10 @@ std::string cache_directory(const Context& context) {
 
 DirectoryIds own_directories(const Context& context, store::Repository& repository) {
   DirectoryIds out;
-  for (const std::string& own :
-       {repository_location(context), cache_directory(context), repository.index().directory()}) {
+  std::vector<std::string> places = repository.local_directories();
+  places.push_back(repository_location(context));
+  places.push_back(cache_directory(context));
+  for (const std::string& own : places) {
     struct stat info {};
     if (::stat(own.c_str(), &info) == 0) out.emplace(info.st_dev, info.st_ino);
   }

@@ -322,4 +322,6 @@ Result<void> FeatureIndex::clear() {
   return {};
 }
 
+const std::string& FeatureIndex::directory() const { return state_->directory; }
+
 }  // namespace kin::store

@@ -48,6 +48,7 @@ class FeatureIndex : public FeatureStore {
   Result<void> commit(const std::string& segment);
   std::set<std::string> segments() const;  // those committed
   Result<void> clear();
+  const std::string& directory() const;  // empty: in memory
 
  private:
   struct State;

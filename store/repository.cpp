@@ -158,6 +158,12 @@ RepositoryFeatures& Repository::features() {
   return *features_;
 }
 
+std::vector<std::string> Repository::local_directories() const {
+  std::vector<std::string> out{index_->directory()};
+  if (features_) out.push_back(features_->directory());
+  return out;
+}
+
 ObjectId Repository::id_of(ByteView object) const { return {keyed_hash(id_key_, object)}; }
 
 Result<BlockRef> Repository::locate(const ObjectId& id) {

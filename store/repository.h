@@ -81,6 +81,8 @@ class Repository : public BlockStore {
   ObjectId id_of(ByteView object) const override;
   const Scanner& scanner() const override { return scanner_; }
   RepositoryFeatures& features() override;
+  // Where this process keeps what it may lose: never to be backed up, or restored over.
+  std::vector<std::string> local_directories() const;
   Result<bool> claim(const ObjectId& id) override;
   Result<std::uint64_t> append(const EncodedBlock& block) override;
   Result<void> flush() override;

@@ -51,4 +51,9 @@ std::set<std::string> RepositoryFeatures::segments() const {
   return index_ ? index_->segments() : std::set<std::string>();
 }
 
+std::string RepositoryFeatures::directory() const {
+  MutexLock lock(mutex_);
+  return index_ ? index_->directory() : "";
+}
+
 }  // namespace kin::store

@@ -28,6 +28,7 @@ class RepositoryFeatures : public FeatureStore {
   void commit(const std::string& segment);
   void clear();
   std::set<std::string> segments() const;
+  std::string directory() const;  // empty: none
 
  private:
   // Gives up the index if the result is an error.
