@@ -1,11 +1,8 @@
+#include "cmd/stats_details.h"
 #include "cmd/tree_walk.h"
-#include "lib/base/hash.h"
 
-#include <array>
-#include <cstring>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace kin::cmd {
 namespace {
@@ -14,36 +11,7 @@ struct Options {
   store::SnapshotFilter filter;
   std::vector<std::string> ids;
   std::string mode;  // empty: the overview
-};
-
-// Half of a hash is enough to tell objects apart, and there may be a hundred million.
-struct ShortId {
-  std::array<std::uint8_t, 16> bytes;
-  explicit ShortId(const Digest& digest) { std::memcpy(bytes.data(), digest.data(), bytes.size()); }
-  bool operator==(const ShortId&) const = default;
-};
-struct ShortIdHash {
-  std::size_t operator()(const ShortId& id) const {
-    std::size_t out;
-    std::memcpy(&out, id.bytes.data(), sizeof out);
-    return out;
-  }
-};
-
-// A set of things that have sizes.
-class Distinct {
- public:
-  bool add(const Digest& id, std::uint64_t size) {
-    if (!seen_.insert(ShortId(id)).second) return false;
-    bytes_ += size;
-    return true;
-  }
-  std::uint64_t count() const { return seen_.size(); }
-  std::uint64_t bytes() const { return bytes_; }
-
- private:
-  std::unordered_set<ShortId, ShortIdHash> seen_;
-  std::uint64_t bytes_ = 0;
+  bool details = false;
 };
 
 struct Totals {
@@ -52,11 +20,13 @@ struct Totals {
 
 class Count {
  public:
-  Count(Context& context, store::Repository& repository, const std::string& mode)
-      : context_(context),
+  Count(Context& context, store::Repository& repository, const Options& options)
+      : details(repository),
+        context_(context),
         repository_(repository),
-        counts_objects_(mode.empty() || mode == "raw-data"),
-        counts_contents_(mode == "files-by-contents") {}
+        counts_objects_(options.mode.empty() || options.mode == "raw-data"),
+        counts_contents_(options.mode == "files-by-contents"),
+        counts_details_(options.details) {}
 
   Result<void> add(const Snapshot& snapshot) {
     inodes_.clear();
@@ -68,7 +38,7 @@ class Count {
     TreeVisitor visitor;
     visitor.object = [&](const ObjectId& id) {
       if (counts_objects_) add_metadata(id);
-      return true;
+      return !failed_;
     };
     visitor.enter = [&](const Node& node, const std::string&) -> Result<bool> {
       if (node.type == NodeType::file) KIN_TRY(add_file(node));
@@ -94,17 +64,24 @@ class Count {
                                                                 totals.bytes - start.totals.bytes});
       entries.pop_back();
     };
-    return walk_tree(repository_, snapshot.tree, "", visitor, context_.stop());
+    KIN_TRY(walk_tree(repository_, snapshot.tree, "", visitor, context_.stop()));
+    if (failed_) return *failed_;
+    return {};
   }
 
   Totals totals;
   Distinct objects, contents;
+  StorageDetails details;
 
  private:
-  void add_metadata(const ObjectId& id) {
+  // True if it was not counted before.
+  bool add_metadata(const ObjectId& id) {
     // If it is in no index, loading it fails next, and says so.
     const auto where = repository_.find_location(id);
-    if (where && *where) objects.add(id.bytes, (*where)->size);
+    if (!where || !*where || !objects.add(id.bytes, (*where)->size)) return false;
+    if (!counts_details_) return true;
+    if (auto added = details.add(id, kMetadataType); !added) failed_ = std::move(added).error();
+    return true;
   }
 
   Result<void> add_file(const Node& node) {
@@ -115,19 +92,18 @@ class Count {
     if (counts_contents_) contents.add(content_digest(node), node.size);
     if (!counts_objects_) return {};
     const auto visit = [&](const Extent& extent, std::uint64_t) -> Result<void> {
-      if (extent.kind == Extent::Kind::data) objects.add(extent.id.bytes, extent.size);
-      return {};
+      if (extent.kind != Extent::Kind::data || !objects.add(extent.id.bytes, extent.size)) return {};
+      return counts_details_ ? details.add(extent.id, suffix_of(node.name)) : Result<void>();
     };
-    return for_each_extent(repository_, node.content, visit, [&](const ObjectId& list) {
-      const std::uint64_t before = objects.count();
-      add_metadata(list);
-      return objects.count() > before;  // else all that it lists is counted
-    });
+    // Of a list that was counted before, all that it lists was.
+    return for_each_extent(repository_, node.content, visit,
+                           [&](const ObjectId& list) { return add_metadata(list); });
   }
 
   Context& context_;
   store::Repository& repository_;
-  const bool counts_objects_, counts_contents_;
+  const bool counts_objects_, counts_contents_, counts_details_;
+  std::optional<Error> failed_;
   std::unordered_map<ShortId, Totals, ShortIdHash> known_;
   std::set<std::tuple<std::uint64_t, std::uint64_t, Digest>> inodes_;  // with their content
   std::uint64_t linked_ = 0;                                           // files seen that have several names
@@ -149,12 +125,17 @@ Result<std::vector<store::StoredSnapshot>> chosen_snapshots(Context& context, st
   return out;
 }
 
+std::string ratio_text(std::uint64_t before, std::uint64_t after) {
+  return after == 0 ? ""
+                    : fmt::format(" ({:.2f}:1)", static_cast<double>(before) / static_cast<double>(after));
+}
+
 Result<ExitCode> run(Context& context, const Options& options) {
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
   bool damaged = false;
   KIN_TRY_ASSIGN(const std::vector<store::StoredSnapshot> snapshots,
                  chosen_snapshots(context, *repository, options, damaged));
-  Count count(context, *repository, options.mode);
+  Count count(context, *repository, options);
   for (const store::StoredSnapshot& snapshot : snapshots) {
     auto added = count.add(snapshot.snapshot);
     if (!added) return std::move(added).error().context("snapshot " + snapshot.id.short_hex());
@@ -195,6 +176,8 @@ Result<ExitCode> run(Context& context, const Options& options) {
                    {"total_object_size", count.objects.bytes()},
                    {"stored_size", stored},
                    {"packs_count", packs.size()}});
+    KIN_TRY_ASSIGN(const store::EncodingTable encodings, store::count_encodings(*repository));
+    fields["encodings"] = encodings_json(encodings);
     if (options.mode == "raw-data") fields["total_size"] = count.objects.bytes();
     if (all && stored > 0) {
       const std::uint64_t size = options.mode.empty() ? count.totals.bytes : count.objects.bytes();
@@ -202,6 +185,32 @@ Result<ExitCode> run(Context& context, const Options& options) {
       line("Ratio:", fmt::format("{:.2f} bytes of {} for each byte stored", ratio,
                                  options.mode.empty() ? "files" : "objects"));
       fields["compression_ratio"] = ratio;
+    }
+    if (options.mode.empty())
+      line("Deduplication:", fmt::format("{} of files are {} of distinct objects{}",
+                                         human_bytes(count.totals.bytes), human_bytes(count.objects.bytes()),
+                                         ratio_text(count.totals.bytes, count.objects.bytes())));
+    store::EncodingTotals deltas, others;
+    for (const auto& [key, totals] : encodings) {
+      store::EncodingTotals& sum = key.second == store::BlockForm::delta ? deltas : others;
+      sum.objects += totals.objects;
+      sum.content_bytes += totals.content_bytes;
+      sum.stored_bytes += totals.stored_bytes;
+    }
+    const auto encoded = [&](const char* what, const store::EncodingTotals& totals) {
+      line(what,
+           fmt::format("{} object{}, {} in {}{}{}", grouped(totals.objects), totals.objects == 1 ? "" : "s",
+                       human_bytes(totals.content_bytes), human_bytes(totals.stored_bytes),
+                       ratio_text(totals.content_bytes, totals.stored_bytes),
+                       all ? "" : ", for all snapshots"));
+    };
+    encoded("As deltas:", deltas);
+    encoded("Whole, in groups:", others);
+    if (options.details) {
+      print_encodings(context, encodings);
+      count.details.print(context, count.objects);
+      fields.update(count.details.json(count.objects));
+      damaged = damaged || count.details.damaged();
     }
   }
   context.json("stats", std::move(fields));
@@ -211,10 +220,13 @@ Result<ExitCode> run(Context& context, const Options& options) {
 Action define(CLI::App& app) {
   auto options = std::make_shared<Options>();
   add_filter_options(app, options->filter);
-  app.add_option(
-         "--mode", options->mode,
-         "count one thing only: the files as restored, the objects stored, or files of different content")
-      ->check(CLI::IsMember({"restore-size", "raw-data", "files-by-contents"}));
+  CLI::Option* const mode =
+      app.add_option(
+             "--mode", options->mode,
+             "count one thing only: the files as restored, the objects stored, or files of different content")
+          ->check(CLI::IsMember({"restore-size", "raw-data", "files-by-contents"}));
+  app.add_flag("--details", options->details, "also tables: by encoding, type of file, and length of chains")
+      ->excludes(mode);
   app.add_option("SNAPSHOT", options->ids, "only these (ids, their first digits, or 'latest')");
   return [options](Context& context) { return run(context, *options); };
 }

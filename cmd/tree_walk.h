@@ -1,4 +1,4 @@
-// How ls, find, diff, dump and stats go through the tree of a snapshot, and the line that some of them print
+// How ls, find, diff, dump, explain and stats go through the tree of a snapshot, and the line that some of them print
 // of an entry.
 #pragma once
 

@@ -88,6 +88,21 @@ Result<OpenedBlock> open_block(const Sealer& sealer, const Salt& salt, std::uint
   return out;
 }
 
+Result<std::size_t> header_end(ByteView start, std::uint32_t size) {
+  KIN_TRY_ASSIGN(const Sizes sizes, read_sizes(start));
+  if (sizes.total() != size) return Error(ErrorCode::corrupt, "the block's sizes are not those in the index");
+  return kSizesBytes + std::size_t{sizes.header};
+}
+
+Result<BlockHeader> open_block_header(const Sealer& sealer, const Salt& salt, std::uint64_t offset,
+                                      ByteView start) {
+  KIN_TRY_ASSIGN(const Sizes sizes, read_sizes(start));
+  if (start.size() < kSizesBytes + std::size_t{sizes.header})
+    return Error(ErrorCode::corrupt, "the block's header is cut short");
+  return open_header(sealer, salt, offset, start.first(kSizesBytes),
+                     start.subspan(kSizesBytes, sizes.header));
+}
+
 Result<void> scan_pack(const Sealer& sealer, Backend& backend, const FileInfo& pack,
                        const VisitBlock& visit) {
   const FileName name{FileKind::pack, pack.name};

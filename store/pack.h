@@ -52,6 +52,11 @@ struct OpenedBlock {
 Result<Salt> read_pack_prefix(ByteView bytes);
 // `record` is the BlockRange's bytes.
 Result<OpenedBlock> open_block(const Sealer& sealer, const Salt& salt, std::uint64_t offset, ByteView record);
+// The header needs the record's first bytes only: this many, as the first few of them tell. corrupt if no
+// record of `size` bytes starts so.
+Result<std::size_t> header_end(ByteView start, std::uint32_t size);
+Result<BlockHeader> open_block_header(const Sealer& sealer, const Salt& salt, std::uint64_t offset,
+                                      ByteView start);
 
 // Reads the headers of all blocks of a pack, in order, without their payloads. Stops with an error at the
 // first damage; what was visited before it is sound.

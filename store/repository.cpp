@@ -14,8 +14,8 @@ constexpr std::string_view kSnapshotMagic = "KINSNAP1";
 constexpr std::size_t kPacksPerSync = 4;
 constexpr std::int64_t kSecondsPerSync = 10;
 
-// Longer than any chain that kin writes; ends a cycle in forged headers.
-constexpr unsigned kMostChain = 64;
+// The first bytes of a record: the header of most blocks is shorter.
+constexpr std::size_t kHeaderGuessBytes = 4096;
 
 std::size_t slot_for(const EncodedBlock& block) {
   return is_metadata(block.header.objects.front().kind) ? 1 : 0;
@@ -238,16 +238,16 @@ Result<bool> Repository::is_sound(const Location& location) {
   return false;
 }
 
-Result<Bytes> Repository::read_record(const BlockRef& block, Salt& salt) {
+Result<Bytes> Repository::read_pack(const ObjectId& id, std::uint64_t offset, std::size_t size, Salt& salt) {
   bool have_salt = false;
-  ObjectId pack = block.pack;
+  ObjectId pack = id;
   {
     MutexLock lock(mutex_);
     for (const OpenPack& open : open_packs_) {
       if (!open.builder || open.id != pack) continue;
       const ByteView bytes = open.builder->bytes();
       KIN_TRY_ASSIGN(salt, read_pack_prefix(bytes));
-      const ByteView record = bytes.subspan(static_cast<std::size_t>(block.offset), block.stored_size);
+      const ByteView record = bytes.subspan(static_cast<std::size_t>(offset), size);
       return Bytes(record.begin(), record.end());
     }
     if (const auto named = final_names_.find(pack); named != final_names_.end()) pack = named->second;
@@ -263,7 +263,25 @@ Result<Bytes> Repository::read_record(const BlockRef& block, Salt& salt) {
     MutexLock lock(mutex_);
     salts_.emplace(pack, salt);
   }
-  return backend_->get_range(name, block.offset, block.stored_size);
+  return backend_->get_range(name, offset, size);
+}
+
+Result<BlockHeader> Repository::block_header(const BlockRef& block) {
+  const auto read = [&]() -> Result<BlockHeader> {
+    Salt salt;
+    const std::size_t guess = std::min<std::size_t>(block.stored_size, kHeaderGuessBytes);
+    KIN_TRY_ASSIGN(Bytes start, read_pack(block.pack, block.offset, guess, salt));
+    KIN_TRY_ASSIGN(const std::size_t end, header_end(start, block.stored_size));
+    if (end > start.size()) {
+      KIN_TRY_ASSIGN(start, read_pack(block.pack, block.offset, end, salt));
+    }
+    return open_block_header(sealer_, salt, block.offset, start);
+  };
+  auto header = read();
+  if (header) return header;
+  if (header.error().code() == ErrorCode::not_found)
+    return Error(ErrorCode::corrupt, pack_text(block.pack) + " is missing");
+  return std::move(header).error().context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
 }
 
 Result<BlockContent> Repository::decode_block(const OpenedBlock& block, int depth) {
@@ -309,7 +327,7 @@ Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const Bloc
   if (auto cached = cache_.find(block)) return cached;
   const auto read = [&]() -> Result<BlockContent> {
     Salt salt;
-    KIN_TRY_ASSIGN(const Bytes record, read_record(block, salt));
+    KIN_TRY_ASSIGN(const Bytes record, read_pack(block.pack, block.offset, block.stored_size, salt));
     KIN_TRY_ASSIGN(const OpenedBlock opened, open_block(sealer_, salt, block.offset, record));
     return decode_block(opened, depth);
   };

@@ -49,6 +49,9 @@ struct StoredSnapshot {
   Snapshot snapshot;
 };
 
+// Longer than any chain that kin writes; ends a cycle in forged headers.
+inline constexpr unsigned kMostChain = 64;
+
 class Repository : public BlockStore {
  public:
   // invalid_argument if there is one already. No password: not encrypted.
@@ -73,6 +76,8 @@ class Repository : public BlockStore {
   Result<bool> contains(const ObjectId& id) override;
   Result<BlockRef> locate(const ObjectId& id) override;
   Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) override;
+  // Without the payload, which may be damaged while this reads well.
+  Result<BlockHeader> block_header(const BlockRef& block);
   // Stored ones only. What was committed before list_snapshots() was last called is found.
   Result<std::optional<Location>> find_location(const ObjectId& id);
   Result<Chain> chain(const ObjectId& id) override;
@@ -152,7 +157,8 @@ class Repository : public BlockStore {
   Result<bool> is_sound(const Location& location);
   // Reads from the packs' headers the features of segments that the feature store lacks.
   Result<void> fill_features();
-  Result<Bytes> read_record(const BlockRef& block, Salt& salt);
+  // A part of a pack, which may still be open.
+  Result<Bytes> read_pack(const ObjectId& pack, std::uint64_t offset, std::size_t size, Salt& salt);
   Result<BlockContent> decode_block(const OpenedBlock& block, int depth);
   Result<std::shared_ptr<const BlockContent>> load_block_at(const BlockRef& block, int depth);
   Result<std::shared_ptr<const Bytes>> load_at(const ObjectId& id, int depth);

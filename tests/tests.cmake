@@ -32,6 +32,7 @@ add_executable(kin_tests
   tests/store/index_segment_test.cpp
   tests/store/key_file_test.cpp
   tests/store/object_index_test.cpp
+  tests/store/object_storage_test.cpp
   tests/store/pack_test.cpp
   tests/store/repository_crash_test.cpp
   tests/store/repository_damage_test.cpp
@@ -69,7 +70,7 @@ foreach(target block_decode block_header config_key index_segment scanner snapsh
 endforeach()
 
 # The program, as a user runs it.
-foreach(name bad_input cache damage delta disk_full golden interrupt options restore round_trip sources streams writers)
+foreach(name bad_input cache damage delta disk_full explain golden interrupt options restore round_trip sources streams writers)
   add_test(NAME cli_${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/${name}_test.sh)
   set_tests_properties(cli_${name} PROPERTIES ENVIRONMENT KIN=$<TARGET_FILE:kin> SKIP_RETURN_CODE 77 TIMEOUT 600)
 endforeach()

@@ -1,0 +1,75 @@
+#include "cmd/object_origins.h"
+
+#include "cmd/tree_walk.h"
+
+namespace kin::cmd {
+namespace {
+
+using Ids = std::unordered_set<ObjectId, ObjectIdHash>;
+
+class Search {
+ public:
+  Search(Context& context, store::Repository& repository, Ids wanted)
+      : context_(context), repository_(repository), wanted_(std::move(wanted)) {}
+
+  bool done() const { return wanted_.empty(); }
+
+  Result<void> look_in(const store::StoredSnapshot& snapshot) {
+    context_.progress("looking for bases in snapshot " + snapshot.id.short_hex());
+    if (!seen_.insert(snapshot.snapshot.tree).second) return {};
+    TreeVisitor visitor;
+    visitor.enter = [&](const Node& node, const std::string& path) -> Result<bool> {
+      if (node.type == NodeType::file) KIN_TRY(look_at(node, {snapshot.id, path}));
+      return node.type == NodeType::directory && !done() && seen_.insert(node.subtree).second;
+    };
+    visitor.object = [&](const ObjectId&) { return !done(); };
+    return walk_tree(repository_, snapshot.snapshot.tree, "", visitor, context_.stop());
+  }
+
+  Origins found;
+
+ private:
+  Result<void> look_at(const Node& file, const Origin& origin) {
+    const auto visit = [&](const Extent& extent, std::uint64_t) -> Result<void> {
+      if (extent.kind == Extent::Kind::data && wanted_.erase(extent.id) > 0) found.emplace(extent.id, origin);
+      return {};
+    };
+    return for_each_extent(repository_, file.content, visit,
+                           [&](const ObjectId& list) { return !done() && seen_.insert(list).second; });
+  }
+
+  Context& context_;
+  store::Repository& repository_;
+  Ids wanted_;
+  Ids seen_;  // trees and lists
+};
+
+}  // namespace
+
+Result<Origins> find_origins(Context& context, store::Repository& repository,
+                             const store::StoredSnapshot& first, Ids wanted, bool& damaged) {
+  Search search(context, repository, std::move(wanted));
+  const auto look_in = [&](const store::StoredSnapshot& snapshot) -> Result<void> {
+    auto looked = search.look_in(snapshot);
+    if (looked) return {};
+    Error error = std::move(looked).error().context("snapshot " + snapshot.id.short_hex());
+    if (error.code() != ErrorCode::corrupt) return error;
+    context.warn(error.message());
+    damaged = true;
+    return {};
+  };
+  if (!search.done()) KIN_TRY(look_in(first));
+  if (!search.done()) {
+    KIN_TRY_ASSIGN(const std::vector<store::StoredSnapshot> all,
+                   store::load_snapshots(repository, {}, [&](const Error& error) {
+                     context.warn(error.message());
+                     damaged = true;
+                   }));
+    for (auto snapshot = all.rbegin(); snapshot != all.rend() && !search.done(); ++snapshot)
+      KIN_TRY(look_in(*snapshot));
+  }
+  context.progress("");
+  return std::move(search.found);
+}
+
+}  // namespace kin::cmd

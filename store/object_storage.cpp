@@ -1,0 +1,113 @@
+#include "store/object_storage.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace kin::store {
+
+const char* name_of(BlockForm form) {
+  switch (form) {
+    case BlockForm::whole:
+      return "whole";
+    case BlockForm::delta:
+      return "delta";
+    case BlockForm::group:
+      return "group";
+  }
+  return "?";
+}
+
+std::string codec_name(std::uint8_t codec) {
+  const CodecEntry* const entry = find_codec(codec);
+  return entry ? entry->name : fmt::format("codec {}", codec);
+}
+
+std::uint64_t share_of(std::uint64_t size, std::uint64_t stored_size, std::uint64_t content_size) {
+  if (size >= content_size) return stored_size;
+  return static_cast<std::uint64_t>(static_cast<double>(stored_size) * static_cast<double>(size) /
+                                    static_cast<double>(content_size));
+}
+
+Result<StorageChain> storage_chain(Repository& repository, const ObjectId& id) {
+  const auto link = [&](const ObjectId& at) -> Result<StoredObject> {
+    StoredObject out;
+    out.id = at;
+    KIN_TRY_ASSIGN(out.block, repository.locate(at));
+    KIN_TRY_ASSIGN(const BlockHeader header, repository.block_header(out.block));
+    const auto object = std::find_if(header.objects.begin(), header.objects.end(),
+                                     [&](const BlockObject& one) { return one.id == at; });
+    if (object == header.objects.end())
+      return Error(ErrorCode::corrupt, fmt::format("it is not in pack {} at byte {}, where the index says "
+                                                   "(kin rebuild-index makes a new one)",
+                                                   out.block.pack.short_hex(), out.block.offset));
+    out.size = object->size;
+    out.features = object->features;
+    out.codec = header.codec;
+    out.base = header.base;
+    out.block_objects = static_cast<std::uint64_t>(
+        std::count_if(header.objects.begin(), header.objects.end(),
+                      [](const BlockObject& one) { return one.kind != ObjectKind::group; }));
+    return out;
+  };
+  StorageChain chain;
+  for (std::optional<ObjectId> next = id; next; next = chain.links.back().base) {
+    auto stored = chain.links.size() <= kMostChain
+                      ? link(*next)
+                      : Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop");
+    if (!stored && stored.error().code() != ErrorCode::corrupt) return std::move(stored).error();
+    if (!stored) {
+      chain.damage =
+          std::move(stored).error().context((chain.links.empty() ? "object " : "base ") + next->short_hex());
+      break;
+    }
+    chain.links.push_back(*std::move(stored));
+  }
+  return chain;
+}
+
+std::size_t matching_features(const Sketch& a, const Sketch& b) {
+  return static_cast<std::size_t>(std::count_if(a.begin(), a.end(), [&](Feature feature) {
+    return std::find(b.begin(), b.end(), feature) != b.end();
+  }));
+}
+
+Result<EncodingTable> count_encodings(Repository& repository) {
+  EncodingTable out;
+  // Two segments may list one pack: two processes found it at once, or there is damage in it and what lies
+  // behind was added later.
+  std::unordered_map<ObjectId, std::uint64_t, ObjectIdHash> packs;
+  std::unordered_set<std::uint64_t> seen;  // a pack's number and an offset in it
+  for (const std::string& name : repository.index().segments()) {
+    auto segment = repository.load_index_segment(name);
+    if (!segment && segment.error().code() == ErrorCode::not_found) continue;  // replaced meanwhile
+    if (!segment) return std::move(segment).error();
+    struct Listed {
+      std::uint64_t objects = 0, bytes = 0;
+    };
+    std::vector<Listed> listed(segment->blocks.size());
+    for (const IndexObject& object : segment->objects) {
+      if (object.kind == ObjectKind::group) continue;
+      ++listed[object.block].objects;
+      listed[object.block].bytes += object.size;
+    }
+    for (std::size_t i = 0; i < segment->blocks.size(); ++i) {
+      const IndexBlock& block = segment->blocks[i];
+      const std::uint64_t pack = packs.try_emplace(segment->packs[block.pack].id, packs.size()).first->second;
+      if (!seen.insert(pack << 36 ^ block.range.offset).second) continue;
+      // Of a group that repeats objects of others, a segment may list one, or none.
+      const bool alone = listed[i].objects == 1 && listed[i].bytes == block.content_size;
+      const BlockForm form = block.base ? BlockForm::delta : alone ? BlockForm::whole : BlockForm::group;
+      EncodingTotals& totals = out[{block.codec, form}];
+      ++totals.blocks;
+      totals.objects += listed[i].objects;
+      totals.content_bytes += block.content_size;
+      totals.stored_bytes += block.range.size;
+    }
+  }
+  return out;
+}
+
+}  // namespace kin::store
