@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kReadLimitBytes = 12 << 20;
 constexpr std::size_t kTrialLimitBytes = 12 << 20;
 constexpr std::size_t kEncodeLimitBytes = 12 << 20;
-constexpr std::size_t kRecentBytes = 64 << 20;
+constexpr std::size_t kRecentBytes = 32 << 20;
 // Small files travel together: handing over costs more than they do.
 constexpr std::size_t kBatchEntries = 64;
 constexpr std::uint64_t kBatchBytes = 1 << 20;
