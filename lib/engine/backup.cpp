@@ -240,8 +240,8 @@ Backup::Encoding::Worker Backup::make_encoder() {
   auto encoder = std::make_shared<BlockEncoder>(request_.effort);
   return [this, encoder](PlannedBlock block, const Encoding::Emit& emit) {
     if (!block.encoding)
-      block.encoding = block.group_number ? encoder->compress_group(*block.content)
-                                          : encoder->compress_whole(*block.content);
+      block.encoding = block.group_number && block.has_kin ? encoder->compress_group(*block.content)
+                                                           : encoder->compress_whole(*block.content);
     if (block.group_number)
       ratio_.report(*block.group_number, block.content->size(), block.encoding->payload.size());
     EncodedBlock encoded =

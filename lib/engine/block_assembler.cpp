@@ -82,6 +82,7 @@ Result<void> BlockAssembler::join_group(TriedObject tried) {
   if (group.content.size() + tried.content->size() > kGroupBytes) KIN_TRY(emit_group(group));
   if (group.content.capacity() == 0) group.content.reserve(kGroupBytes);
   append(group.content, *tried.content);
+  if (tried.has_kin) group.kin_bytes += tried.content->size();
   // The group may yet grow to this.
   if (!is_metadata(tried.object.kind)) remember(tried.object.id, {0, kGroupBytes});
   group.objects.push_back(std::move(tried.object));
@@ -93,6 +94,7 @@ Result<void> BlockAssembler::emit_group(Group& group) {
   PlannedBlock block;
   const bool is_content = &group == &groups_[0];
   block.objects = std::move(group.objects);
+  block.has_kin = 2 * group.kin_bytes >= group.content.size();
   block.content = std::make_shared<const Bytes>(std::move(group.content));
   group = Group{};
   if (is_content) block.group_number = content_groups_++;

@@ -28,6 +28,7 @@ struct PlannedBlock {
   std::optional<ObjectId> base;
   std::shared_ptr<const Bytes> base_content;
   std::optional<std::uint64_t> group_number;  // to be told to GroupRatio
+  bool has_kin = false;  // a group of which at least half resembles something: there, a thorough search pays
 };
 
 class BlockAssembler {
@@ -50,6 +51,7 @@ class BlockAssembler {
   struct Group {
     std::vector<BlockObject> objects;
     Bytes content;
+    std::size_t kin_bytes = 0;  // of objects that resemble something
   };
 
   Result<void> emit(PlannedBlock block);

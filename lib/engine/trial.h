@@ -33,6 +33,7 @@ struct TriedObject {
   std::shared_ptr<const Bytes> content;
   std::vector<DeltaTrial> deltas;
   std::optional<Encoding> whole;  // of those that cannot join a group
+  bool has_kin = false;           // there was a candidate at all
 };
 
 class Trial {
