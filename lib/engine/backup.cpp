@@ -341,7 +341,7 @@ Result<void> Backup::offer(ObjectKind kind, const ObjectId& id, Bytes bytes, Ske
   summary_.bytes_added += bytes.size();
   offered.object = {id, kind, bytes.size(), std::move(sketch)};
   offered.content = std::make_shared<const Bytes>(std::move(bytes));
-  recent_.add(id, offered.content);
+  if (!is_metadata(kind)) recent_.add(id, offered.content);  // trees and lists are nobody's base
   offered_bytes_ += offered.object.size;
   offered_.push_back(std::move(offered));
   if (offered_.size() < kTrialObjects && offered_bytes_ < kTrialBytes) return {};
