@@ -2,6 +2,7 @@
 
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+#include "tests/support/ruin.h"
 #include "tests/support/temp_dir.h"
 
 #include <catch2/catch.hpp>
@@ -17,6 +18,7 @@ namespace {
 using testing::code_of;
 using testing::Random;
 using testing::require_ok;
+using testing::ruin;
 using testing::TempDir;
 using testing::value_of;
 
@@ -85,20 +87,6 @@ std::string answers(FeatureIndex& index, std::uint64_t objects, std::uint64_t co
     }
   }
   return out;
-}
-
-// Every file whose name has this in it becomes rubbish of the same length.
-void ruin(const std::string& directory, const std::string& part) {
-  std::size_t ruined = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
-    if (!entry.is_regular_file() || name == "LOCK" || name == "lock" || name.find(part) == std::string::npos)
-      continue;
-    const Bytes rubbish = testing::random_bytes(5, std::max<std::size_t>(entry.file_size(), 100));
-    std::ofstream(entry.path(), std::ios::binary) << as_text(rubbish);
-    ++ruined;
-  }
-  REQUIRE(ruined > 0);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "lib/base/file.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+#include "tests/support/ruin.h"
 #include "tests/support/temp_dir.h"
 
 #include <catch2/catch.hpp>
@@ -21,6 +22,7 @@ namespace {
 
 using testing::code_of;
 using testing::require_ok;
+using testing::ruin;
 using testing::TempDir;
 using testing::value_of;
 
@@ -52,21 +54,6 @@ bool has_object(ObjectIndex& index, std::uint64_t pack, std::uint64_t first, std
 std::size_t entries_in(const std::string& directory) {
   return static_cast<std::size_t>(
       std::distance(std::filesystem::directory_iterator(directory), std::filesystem::directory_iterator()));
-}
-
-// Every file of the database, except its lock, becomes rubbish of the same length.
-void ruin(const std::string& directory, const std::string& extension) {
-  std::size_t ruined = 0;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
-    const std::string name = entry.path().filename().string();
-    if (!entry.is_regular_file() || name == "LOCK" || name == "lock" ||
-        name.find(extension) == std::string::npos)
-      continue;
-    const Bytes rubbish = testing::random_bytes(5, std::max<std::size_t>(entry.file_size(), 100));
-    std::ofstream(entry.path(), std::ios::binary) << as_text(rubbish);
-    ++ruined;
-  }
-  REQUIRE(ruined > 0);
 }
 
 }  // namespace
