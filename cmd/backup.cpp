@@ -6,6 +6,7 @@
 #include "cmd/snapshot_options.h"
 #include "cmd/version.h"
 #include "lib/base/worker_pool.h"
+#include "lib/engine/backup_totals.h"
 #include "lib/engine/dry_run_store.h"
 
 #include <array>

@@ -12,6 +12,7 @@
 #include "lib/object/content.h"
 #include "lib/object/tree.h"
 
+#include <atomic>
 #include <chrono>
 #include <unistd.h>
 #include <utility>
@@ -540,19 +541,6 @@ std::string resume_prefix(const Snapshot& snapshot) {
 Result<BackupResult> backup(BlockStore& store, ResumeLog& log, const BackupRequest& request,
                             BackupObserver& observer, std::stop_token stop) {
   return Backup(store, log, request, observer, std::move(stop)).run();
-}
-
-void count_totals(const WalkOptions& options, BackupTotals& totals, std::stop_token stop) {
-  const auto emit = [&](const WalkEntry& entry) {
-    if (entry.kind == WalkEntry::Kind::file) {
-      ++totals.files;
-      totals.bytes += entry.node.size;
-    }
-    return !stop.stop_requested();
-  };
-  const auto walked =
-      Walker(options, nullptr, std::nullopt, emit, [](const std::string&, const Error&) {}).walk();
-  totals.complete = walked.has_value() && !stop.stop_requested();
 }
 
 }  // namespace kin

@@ -10,7 +10,6 @@
 #include "lib/engine/resume_log.h"
 #include "lib/engine/walker.h"
 
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -61,12 +60,5 @@ Result<BackupResult> backup(BlockStore& store, ResumeLog& log, const BackupReque
 
 // What distinguishes the resume log's entries of this backup from those of others, of other paths.
 std::string resume_prefix(const Snapshot& snapshot);
-
-// What a backup would read, counted ahead for a progress bar.
-struct BackupTotals {
-  std::atomic<std::uint64_t> files{0}, bytes{0};
-  std::atomic<bool> complete{false};
-};
-void count_totals(const WalkOptions& options, BackupTotals& totals, std::stop_token stop);
 
 }  // namespace kin
