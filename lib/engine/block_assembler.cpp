@@ -12,6 +12,8 @@ constexpr double kBlockOverhead = 96;
 // the reader has a chain to follow.
 constexpr double kSmallGain = 0.5;
 constexpr double kSoloGain = 0.95;
+// Content of deltas that wait for a group, before the group is closed for their sake.
+constexpr std::size_t kMostWaitingBytes = 4 << 20;
 constexpr std::size_t kMostRemembered = 1 << 18;
 
 }  // namespace
@@ -19,6 +21,14 @@ constexpr std::size_t kMostRemembered = 1 << 18;
 Result<void> BlockAssembler::emit(PlannedBlock block) {
   if (sink_(std::move(block))) return {};
   return Error(ErrorCode::cancelled, "interrupted");
+}
+
+Result<void> BlockAssembler::emit_delta(PlannedBlock block) {
+  if (!block.base || !unstored_.contains(*block.base)) return emit(std::move(block));
+  unstored_.insert(block.objects.front().id);
+  waiting_bytes_ += block.content->size();
+  waiting_.push_back(std::move(block));
+  return waiting_bytes_ < kMostWaitingBytes ? Result<void>() : emit_group(groups_[0]);
 }
 
 void BlockAssembler::remember(const ObjectId& id, const Chain& chain) {
@@ -74,7 +84,7 @@ Result<void> BlockAssembler::add(TriedObject tried) {
   } else if (tried.whole) {
     block.encoding = *std::move(tried.whole);
   }
-  return emit(std::move(block));
+  return emit_delta(std::move(block));
 }
 
 Result<void> BlockAssembler::join_group(TriedObject tried) {
@@ -84,7 +94,10 @@ Result<void> BlockAssembler::join_group(TriedObject tried) {
   append(group.content, *tried.content);
   if (tried.has_kin) group.kin_bytes += tried.content->size();
   // The group may yet grow to this.
-  if (!is_metadata(tried.object.kind)) remember(tried.object.id, {0, kGroupBytes});
+  if (!is_metadata(tried.object.kind)) {
+    remember(tried.object.id, {0, kGroupBytes});
+    unstored_.insert(tried.object.id);
+  }
   group.objects.push_back(std::move(tried.object));
   return {};
 }
@@ -99,8 +112,12 @@ Result<void> BlockAssembler::emit_group(Group& group) {
   group = Group{};
   if (is_content) block.group_number = content_groups_++;
   KIN_TRY(emit(std::move(block)));
+  if (!is_content) return {};
+  unstored_.clear();
+  waiting_bytes_ = 0;
+  for (PlannedBlock& delta : std::exchange(waiting_, {})) KIN_TRY(emit(std::move(delta)));
   // The last two may still be in work.
-  if (is_content && content_groups_ > 2) group_cost_ = ratio_.after(content_groups_ - 2);
+  if (content_groups_ > 2) group_cost_ = ratio_.after(content_groups_ - 2);
   return {};
 }
 

@@ -5,6 +5,9 @@
 // compressed together they take half of what they take alone. A delta must beat that, by what the groups
 // before have taken.
 //
+// A base is in an earlier block than its delta, at every moment: what a crash leaves must be decodable. So a
+// delta against an object whose group is not yet full waits for that group.
+//
 // A chain is what a reader has to decode before the object itself. A candidate deep in one must be better to
 // be chosen, and beyond a depth or a number of bytes it is none: see kMostDepth and kMostChainBytes.
 #pragma once
@@ -17,6 +20,7 @@
 #include <deque>
 #include <functional>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace kin {
 
@@ -55,6 +59,7 @@ class BlockAssembler {
   };
 
   Result<void> emit(PlannedBlock block);
+  Result<void> emit_delta(PlannedBlock block);
   Result<void> emit_group(Group& group);
   Result<void> join_group(TriedObject tried);
   // The delta to keep, if any; `alone` is what the object takes without.
@@ -66,6 +71,11 @@ class BlockAssembler {
   GroupRatio& ratio_;
   const Sink sink_;
   std::array<Group, 2> groups_;  // content, metadata
+  // Deltas that wait for the group of content, in order, and what no block may lean on before it: the group's
+  // objects and theirs.
+  std::vector<PlannedBlock> waiting_;
+  std::size_t waiting_bytes_ = 0;
+  std::unordered_set<ObjectId, ObjectIdHash> unstored_;
   std::uint64_t content_groups_ = 0;
   double group_cost_ = 0.4;  // per byte of content
   // Of the latest objects, which the store may not know yet.

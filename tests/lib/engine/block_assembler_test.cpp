@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 
 #include <map>
+#include <set>
+#include <utility>
 
 namespace kin {
 namespace {
@@ -131,14 +133,16 @@ TEST_CASE("of two equal deltas the one with the shorter chain is chosen", "[asse
 TEST_CASE("no chain is longer than the longest, however similar the objects", "[assembler]") {
   Fixture f;
   f.store.chains[id_of(0)] = {0, 10'000};
-  std::map<ObjectId, unsigned> depth{{id_of(0), 0}};
-  for (std::uint64_t i = 1; i < 60; ++i) {
+  for (std::uint64_t i = 1; i < 60; ++i)
     require_ok(f.assembler.add(with_delta(object(i, 50'000), id_of(i - 1), 10)));
-    depth[id_of(i)] = 0;
-    if (!f.blocks.empty() && f.blocks.back().objects.back().id == id_of(i) && f.blocks.back().base)
-      depth[id_of(i)] = depth.at(*f.blocks.back().base) + 1;
-    CHECK(depth[id_of(i)] <= BlockAssembler::kMostDepth);
-  }
+  require_ok(f.assembler.flush());
+  std::map<ObjectId, unsigned> depth{{id_of(0), 0}};
+  for (const PlannedBlock& block : f.blocks)
+    for (const BlockObject& object : block.objects) {
+      depth[object.id] = block.base ? depth.at(*block.base) + 1 : 0;
+      CHECK(depth[object.id] <= BlockAssembler::kMostDepth);
+    }
+  CHECK(depth.size() == 60);
   CHECK(f.blocks.size() > 40);
 }
 
@@ -169,6 +173,37 @@ TEST_CASE("the price of a group follows from the groups before the last two", "[
   CHECK(ratio.after(2) == Approx((70 + 900) / 1700.0).margin(0.001));
   ratio.cancel();
   ratio.after(9);  // does not wait for what never comes
+}
+
+TEST_CASE("a base is in an earlier block than its deltas, however long its group takes to fill",
+          "[assembler]") {
+  Fixture f;
+  require_ok(f.assembler.add(object(0, 1000)));
+  std::uint64_t next = 1;
+  const auto add_family = [&](std::size_t size) {
+    const std::uint64_t first = std::exchange(next, next + 4);
+    require_ok(f.assembler.add(object(first, 1000)));
+    require_ok(f.assembler.add(with_delta(object(first + 1, size), id_of(first), 10)));
+    require_ok(f.assembler.add(with_delta(object(first + 2, size), id_of(first + 1), 10)));
+    require_ok(
+        f.assembler.add(with_delta(with_whole(object(first + 3, 300'000), 200'000), id_of(first + 2), 10)));
+  };
+  for (int i = 0; i < 40; ++i) add_family(5000 + 50 * static_cast<std::size_t>(i));
+  require_ok(f.assembler.flush());
+
+  std::set<ObjectId> stored;
+  std::size_t deltas = 0;
+  for (const PlannedBlock& block : f.blocks) {
+    if (block.base) {
+      ++deltas;
+      CHECK(stored.contains(*block.base));
+    }
+    for (const BlockObject& object : block.objects) CHECK(stored.insert(object.id).second);
+  }
+  CHECK(stored.size() == next);
+  CHECK(deltas == 120);
+  // The waiting deltas are bounded, so the group was closed before it was full.
+  CHECK(f.blocks.front().content->size() < BlockAssembler::kGroupBytes / 2);
 }
 
 }  // namespace kin
