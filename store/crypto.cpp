@@ -52,16 +52,22 @@ Nonce random_nonce() { return random_array<Nonce>(); }
 Salt random_salt() { return random_array<Salt>(); }
 
 Bytes Sealer::seal(const Nonce& nonce, ByteView bound, ByteView plain) const {
-  Bytes out(plain.size() + kTagBytes);
-  if (encryption_ == Encryption::none) {
-    std::copy(plain.begin(), plain.end(), out.begin());
-    const Tag tag = checksum(key_, nonce, bound, plain);
-    std::copy(tag.begin(), tag.end(), out.end() - kTagBytes);
-    return out;
-  }
-  crypto_aead_xchacha20poly1305_ietf_encrypt(out.data(), nullptr, plain.data(), plain.size(), bound.data(),
-                                             bound.size(), nullptr, nonce.data(), key_.data());
+  Bytes out;
+  out.reserve(plain.size() + kTagBytes);
+  seal_to(out, nonce, bound, plain);
   return out;
+}
+
+void Sealer::seal_to(Bytes& out, const Nonce& nonce, ByteView bound, ByteView plain) const {
+  if (encryption_ == Encryption::none) {
+    append(out, plain);
+    append(out, checksum(key_, nonce, bound, plain));
+    return;
+  }
+  const std::size_t begin = out.size();
+  out.resize(begin + plain.size() + kTagBytes);
+  crypto_aead_xchacha20poly1305_ietf_encrypt(out.data() + begin, nullptr, plain.data(), plain.size(),
+                                             bound.data(), bound.size(), nullptr, nonce.data(), key_.data());
 }
 
 Result<Bytes> Sealer::open(const Nonce& nonce, ByteView bound, ByteView sealed) const {

@@ -35,6 +35,8 @@ class Sealer {
 
   // kTagBytes longer than `plain`. A nonce is used once. `bound` is not stored, but opening needs the same.
   Bytes seal(const Nonce& nonce, ByteView bound, ByteView plain) const;
+  // The same, at the end of `out`.
+  void seal_to(Bytes& out, const Nonce& nonce, ByteView bound, ByteView plain) const;
   // corrupt if a single bit of anything differs.
   Result<Bytes> open(const Nonce& nonce, ByteView bound, ByteView sealed) const;
 

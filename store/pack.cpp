@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::string_view kMagic = "KINPACK1";
 constexpr std::size_t kSizesBytes = 8;
+// More than almost any block takes: the pack is full when it has reached its size.
+constexpr std::size_t kReservedBytes = 5 << 20;
 // Payloads are never larger than the content they encode; headers have 163 bytes per object with a full
 // sketch.
 constexpr std::size_t kMostHeaderBytes = 256 << 20;
@@ -48,6 +50,8 @@ Result<BlockHeader> open_header(const Sealer& sealer, const Salt& salt, std::uin
 // Without encryption a nonce protects nothing, and the same blocks had better give the same pack.
 PackBuilder::PackBuilder(const Sealer& sealer)
     : sealer_(sealer), salt_(sealer.encrypts() ? random_salt() : Salt{}) {
+  // Address space, not memory: a buffer that doubles would take twice the pack, and be copied.
+  bytes_.reserve(kPackTargetBytes + kReservedBytes);
   append(bytes_, as_bytes(kMagic));
   append(bytes_, salt_);
 }
@@ -62,7 +66,7 @@ BlockRange PackBuilder::add(const EncodedBlock& block) {
   const Bytes sealed_header = sealer_.seal(nonce_at(salt_, offset), sizes.bytes(), header);
   append(bytes_, sealed_header);
   const ByteView tag = ByteView(sealed_header).last(kTagBytes);
-  append(bytes_, sealer_.seal(nonce_at(salt_, offset + 1), tag, block.payload));
+  sealer_.seal_to(bytes_, nonce_at(salt_, offset + 1), tag, block.payload);
   return {offset, static_cast<std::uint32_t>(bytes_.size() - offset)};
 }
 

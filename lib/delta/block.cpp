@@ -4,6 +4,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 namespace kin {
 namespace {
 
@@ -73,8 +75,9 @@ BlockEncoder::BlockEncoder(const Effort& effort) : effort_(effort) {}
 BlockEncoder::~BlockEncoder() = default;
 
 Codec& BlockEncoder::codec(CodecId id, int level) {
-  std::unique_ptr<Codec>& codec = codecs_[{id, level}];
+  std::unique_ptr<Codec>& codec = codecs_[id];
   if (!codec) codec = find_codec(static_cast<std::uint8_t>(id))->make(level);
+  codec->set_level(level);
   return *codec;
 }
 
@@ -86,16 +89,20 @@ Encoding BlockEncoder::compress(ByteView content, int level) {
 
 std::optional<Encoding> BlockEncoder::compress_delta(ByteView base, ByteView content) {
   std::optional<Encoding> best;
-  const auto try_codec = [&](CodecId id) {
-    auto payload = codec(id, effort_.delta_level).encode(base, content);
+  const auto try_codec = [&](CodecId id, int level) {
+    auto payload = codec(id, level).encode(base, content);
     if (payload && payload->size() < (best ? best->payload.size() : content.size()))
       best = Encoding{id, *std::move(payload)};
   };
-  try_codec(CodecId::zstd);
+  if (content.size() >= effort_.quick_from) {
+    try_codec(CodecId::zstd, effort_.quick_delta_level);
+    if (best && best->payload.size() > content.size() / effort_.thorough_part) return best;
+  }
+  try_codec(CodecId::zstd, effort_.delta_level);
   // xdelta3 is ahead where large content is nearly equal to its base; elsewhere it takes time for nothing.
   if (best && content.size() >= effort_.xdelta3_from &&
       best->payload.size() <= content.size() / effort_.xdelta3_part)
-    try_codec(CodecId::xdelta3);
+    try_codec(CodecId::xdelta3, effort_.delta_level);
   return best;
 }
 
@@ -105,9 +112,10 @@ EncodedBlock BlockEncoder::keep(std::vector<BlockObject> objects, ByteView conte
   out.header.content_size = content.size();
   out.header.objects = std::move(objects);
   if (encoding.codec != CodecId::plain) {
-    const auto decoded =
-        codec(encoding.codec, effort_.delta_level).decode(base_content, encoding.payload, content.size());
-    if (decoded && equal(*decoded, content)) {
+    decoded_.resize(std::max(decoded_.size(), content.size()));
+    const auto decoded = std::span(decoded_).first(content.size());
+    if (codec(encoding.codec, effort_.delta_level).decode_into(base_content, encoding.payload, decoded) &&
+        equal(decoded, content)) {
       out.header.codec = static_cast<std::uint8_t>(encoding.codec);
       out.header.base = base;
       out.payload = std::move(encoding.payload);

@@ -84,7 +84,8 @@ class BlockEncoder {
   Codec& codec(CodecId id, int level);  // made when first needed
 
   const Effort effort_;
-  std::map<std::pair<CodecId, int>, std::unique_ptr<Codec>> codecs_;  // by id and level
+  std::map<CodecId, std::unique_ptr<Codec>> codecs_;
+  Bytes decoded_;  // kept between calls: fresh memory costs as much as the decoding
 };
 
 // One instance per thread.

@@ -19,9 +19,25 @@ class Codec {
   // zstd would not look into the base then.
   virtual Result<Bytes> encode(ByteView base, ByteView content) = 0;
 
-  // Gives exactly `size` bytes (which the caller has bounded), or corrupt. Never crashes, whatever the
-  // payload.
-  virtual Result<Bytes> decode(ByteView base, ByteView payload, std::size_t size) = 0;
+  // Fills `content` exactly, or corrupt. Never crashes, whatever the payload.
+  virtual Result<void> decode_into(ByteView base, ByteView payload, std::span<std::uint8_t> content) = 0;
+
+  // The same into memory of its own; the caller has bounded `size`.
+  Result<Bytes> decode(ByteView base, ByteView payload, std::size_t size) {
+    Bytes content(size);
+    KIN_TRY(decode_into(base, payload, content));
+    return content;
+  }
+
+  // Of the encodings that follow. One context serves all levels: a context each would cost megabytes.
+  void set_level(int level) { level_ = level; }
+
+ protected:
+  explicit Codec(int level) : level_(level) {}
+  int level() const { return level_; }
+
+ private:
+  int level_;
 };
 
 // Written to disk; no number is ever reused.

@@ -6,21 +6,28 @@
 namespace kin {
 
 struct Effort {
+  static constexpr std::size_t kNever = static_cast<std::size_t>(-1);
+
   // Levels of zstd; xdelta3's follows from that of deltas. Groups and deltas gain far more from a higher
   // level than large objects without kin do, which take most of the time.
   int group_level = 8;
   int delta_level = 6;
   int whole_level = 3;
+  // From this size on, deltas are made at this level first, and at delta_level only where that has left at
+  // most this part of the content: a thorough search among what is hardly alike costs most and finds least.
+  int quick_delta_level = 3;
+  std::size_t quick_from = 16 << 10;
+  std::size_t thorough_part = 8;
   unsigned candidates = 1;  // bases tried per object
   // xdelta3 is tried as well from this size on, where zstd has left at most this part of the content.
   std::size_t xdelta3_from = 1 << 20;
   std::size_t xdelta3_part = 256;
 
-  static constexpr Effort fast() { return {1, 1, 1, 1, static_cast<std::size_t>(-1), 1}; }
+  static constexpr Effort fast() { return {1, 1, 1, 1, kNever, 1, 1, kNever, 1}; }
   static constexpr Effort normal() { return {}; }
-  static constexpr Effort max() { return {15, 15, 12, 8, 64 << 10, 4}; }
+  static constexpr Effort max() { return {15, 15, 12, 15, kNever, 1, 8, 64 << 10, 4}; }
   static constexpr Effort at_level(int level) {
-    return {level, level, level, 1, static_cast<std::size_t>(-1), 1};
+    return {level, level, level, level, kNever, 1, 1, kNever, 1};
   }
 };
 

@@ -8,6 +8,8 @@
 #include "lib/delta/codec.h"
 #include "lib/delta/vcdiff.h"
 
+#include <algorithm>
+
 namespace kin {
 
 std::unique_ptr<Codec> make_zstd_codec(int level);
@@ -30,14 +32,15 @@ VcdiffRead pieces_of(ByteView bytes, std::size_t piece_bytes) {
 
 class Xdelta3Codec : public Codec {
  public:
-  explicit Xdelta3Codec(int level) : level_(level), zstd_(make_zstd_codec(zstd_level(level))) {}
+  explicit Xdelta3Codec(int level) : Codec(level), zstd_(make_zstd_codec(zstd_level(level))) {}
 
   Result<Bytes> encode(ByteView base, ByteView content) override {
     if (std::max(base.size(), content.size()) > kMostBlockBytes)
       return Error(ErrorCode::invalid_argument, "xdelta3: larger than a block can be");
     MemoryVcdiffBaseView base_view(base);
     VcdiffOptions options;
-    options.level = level_;
+    options.level = level();
+    zstd_->set_level(zstd_level(level()));
     options.window_bytes = std::min(content.size(), kVcdiffWindowBytes);
     Bytes vcdiff;
     const std::size_t most = most_vcdiff_bytes(content.size());
@@ -58,8 +61,9 @@ class Xdelta3Codec : public Codec {
     return out.take();
   }
 
-  Result<Bytes> decode(ByteView base, ByteView payload, std::size_t size) override {
+  Result<void> decode_into(ByteView base, ByteView payload, std::span<std::uint8_t> content) override {
     WireReader in(payload);
+    const std::size_t size = content.size();
     const std::uint64_t vcdiff_size = in.varint_up_to(most_vcdiff_bytes(size));
     if (in.failed()) return Error(ErrorCode::corrupt, "xdelta3: the payload's size is damaged");
     ByteView vcdiff = payload.subspan(in.position());
@@ -69,15 +73,17 @@ class Xdelta3Codec : public Codec {
       vcdiff = unpacked;
     }
     MemoryVcdiffBaseView base_view(base);
-    Bytes out;
-    out.reserve(size);
+    std::size_t filled = 0;
     VcdiffLimits limits;
     limits.target_bytes = size;
     limits.strict = true;
     const auto target = decode_vcdiff(
         base_view, pieces_of(vcdiff, vcdiff.size()),
         [&](ByteView bytes) -> Result<void> {
-          append(out, bytes);
+          if (bytes.size() > content.size() - filled)
+            return Error(ErrorCode::corrupt, "xdelta3: the payload decodes to the wrong length");
+          std::copy(bytes.begin(), bytes.end(), content.begin() + static_cast<std::ptrdiff_t>(filled));
+          filled += bytes.size();
           return {};
         },
         limits);
@@ -85,13 +91,11 @@ class Xdelta3Codec : public Codec {
     if (!target)
       return Error(target.error().code() == ErrorCode::io ? ErrorCode::io : ErrorCode::corrupt,
                    target.error().message());
-    if (out.size() != size)
-      return Error(ErrorCode::corrupt, "xdelta3: the payload decodes to the wrong length");
-    return out;
+    if (filled != size) return Error(ErrorCode::corrupt, "xdelta3: the payload decodes to the wrong length");
+    return {};
   }
 
  private:
-  const int level_;
   const std::unique_ptr<Codec> zstd_;
 };
 

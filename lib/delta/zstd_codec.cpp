@@ -6,6 +6,7 @@
 
 #include <zstd.h>
 
+#include <algorithm>
 #include <bit>
 #include <string>
 
@@ -36,40 +37,41 @@ std::size_t least_for_long_matches(int level) {
 class ZstdCodec : public Codec {
  public:
   explicit ZstdCodec(int level)
-      : level_(level), compressor_(ZSTD_createCCtx()), decompressor_(ZSTD_createDCtx()) {
+      : Codec(level), compressor_(ZSTD_createCCtx()), decompressor_(ZSTD_createDCtx()) {
     KIN_CHECK(compressor_ && decompressor_);
   }
 
   Result<Bytes> encode(ByteView base, ByteView content) override {
     ZSTD_CCtx* const context = compressor_.get();
     ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters);
-    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level_);
+    ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level());
     // The block's header has the size, and the seal is the checksum.
     ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
     ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, window_log(base.size() + content.size()));
     if (!base.empty()) {
-      if (base.size() + content.size() >= least_for_long_matches(level_))
+      if (base.size() + content.size() >= least_for_long_matches(level()))
         ZSTD_CCtx_setParameter(context, ZSTD_c_enableLongDistanceMatching, 1);
       ZSTD_CCtx_refPrefix(context, base.data(), base.size());
     }
-    Bytes out(ZSTD_compressBound(content.size()));
-    const std::size_t size = ZSTD_compress2(context, out.data(), out.size(), content.data(), content.size());
+    // A payload waits in memory for its turn to be stored: it should take no more than it needs.
+    scratch_.resize(std::max(scratch_.size(), ZSTD_compressBound(content.size())));
+    const std::size_t size =
+        ZSTD_compress2(context, scratch_.data(), scratch_.size(), content.data(), content.size());
     if (ZSTD_isError(size)) return Error(ErrorCode::io, std::string("zstd: ") + ZSTD_getErrorName(size));
-    out.resize(size);
-    return out;
+    return Bytes(scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(size));
   }
 
-  Result<Bytes> decode(ByteView base, ByteView payload, std::size_t size) override {
+  Result<void> decode_into(ByteView base, ByteView payload, std::span<std::uint8_t> content) override {
     ZSTD_DCtx* const context = decompressor_.get();
     ZSTD_DCtx_reset(context, ZSTD_reset_session_and_parameters);
     ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, kMostWindowLog);
     if (!base.empty()) ZSTD_DCtx_refPrefix(context, base.data(), base.size());
-    Bytes out(size);
     const std::size_t got =
-        ZSTD_decompressDCtx(context, out.data(), out.size(), payload.data(), payload.size());
+        ZSTD_decompressDCtx(context, content.data(), content.size(), payload.data(), payload.size());
     if (ZSTD_isError(got)) return Error(ErrorCode::corrupt, std::string("zstd: ") + ZSTD_getErrorName(got));
-    if (got != size) return Error(ErrorCode::corrupt, "zstd: the payload decodes to the wrong length");
-    return out;
+    if (got != content.size())
+      return Error(ErrorCode::corrupt, "zstd: the payload decodes to the wrong length");
+    return {};
   }
 
  private:
@@ -78,7 +80,7 @@ class ZstdCodec : public Codec {
     void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
   };
 
-  const int level_;
+  Bytes scratch_;
   std::unique_ptr<ZSTD_CCtx, Free> compressor_;
   std::unique_ptr<ZSTD_DCtx, Free> decompressor_;
 };

@@ -22,10 +22,10 @@ namespace {
 
 // Memory: the three stages' limits, a 4 MiB buffer per reader, the contents kept as bases, and what the store
 // holds.
-constexpr std::size_t kReadLimitBytes = 12 << 20;
-constexpr std::size_t kTrialLimitBytes = 12 << 20;
-constexpr std::size_t kEncodeLimitBytes = 12 << 20;
-constexpr std::size_t kRecentBytes = 32 << 20;
+constexpr std::size_t kReadLimitBytes = 6 << 20;
+constexpr std::size_t kTrialLimitBytes = 6 << 20;
+constexpr std::size_t kEncodeLimitBytes = 6 << 20;
+constexpr std::size_t kRecentBytes = 16 << 20;
 // Small files travel together: handing over costs more than they do.
 constexpr std::size_t kBatchEntries = 64;
 constexpr std::uint64_t kBatchBytes = 1 << 20;
@@ -37,6 +37,8 @@ constexpr std::size_t kTrialObjects = 32;
 constexpr std::uint64_t kTrialBytes = 256 << 10;
 // More candidates are asked for than are tried: some may be gone.
 constexpr std::size_t kSpareCandidates = 2;
+// From this size on, a weak hint is worth a look far away.
+constexpr std::size_t kWeakHintBytes = 128 << 10;
 
 using Change = BackupObserver::Change;
 using WalkBatch = std::vector<WalkEntry>;
@@ -89,6 +91,7 @@ class Backup {
   Result<void> choose(std::vector<ReadItem> items);
   Result<void> offer(ObjectKind kind, const ObjectId& id, Bytes bytes, Sketch sketch,
                      const std::optional<ObjectId>& previous);
+  bool worth_trying(const Candidate& candidate, std::size_t bytes) const;
   Result<void> submit_offered();
   Result<ObjectId> store_metadata(ObjectKind kind, Bytes bytes);
   void cancel_stages();
@@ -324,18 +327,27 @@ Result<void> Backup::submit_offered() {
   return Error(ErrorCode::cancelled, "interrupted");
 }
 
+// One feature in common is a weak hint. To try it costs little if the candidate is at hand; if it is to be
+// decoded out of a group of megabytes, that takes longer than all else that is done for a small object.
+bool Backup::worth_trying(const Candidate& candidate, std::size_t bytes) const {
+  return candidate.matches > 1 || bytes >= kWeakHintBytes || recent_.is_near(candidate.id);
+}
+
 // The object is new: it gets its candidates, and becomes one for those that follow.
 Result<void> Backup::offer(ObjectKind kind, const ObjectId& id, Bytes bytes, Sketch sketch,
                            const std::optional<ObjectId>& previous) {
   OfferedObject offered;
+  offered.has_kin = previous.has_value();
   // What is stored already, but in a lost pack, may be its own candidate.
   if (previous && *previous != id) offered.candidates.push_back(*previous);
   if (!sketch.empty()) {
     FeatureStore& features = store_.features();
     KIN_TRY_ASSIGN(const std::vector<Candidate> found,
                    features.candidates(sketch, request_.effort.candidates + kSpareCandidates));
+    if (!found.empty()) offered.has_kin = true;
     for (const Candidate& candidate : found)
-      if (candidate.id != previous && candidate.id != id) offered.candidates.push_back(candidate.id);
+      if (candidate.id != previous && candidate.id != id && worth_trying(candidate, bytes.size()))
+        offered.candidates.push_back(candidate.id);
     KIN_TRY(features.add(id, sketch));
   }
   ++summary_.objects_added;

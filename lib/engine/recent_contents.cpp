@@ -4,7 +4,8 @@ namespace kin {
 
 void RecentContents::add(const ObjectId& id, std::shared_ptr<const Bytes> content) {
   MutexLock lock(mutex_);
-  entries_.try_emplace(id, Entry{std::move(content), false});
+  added_bytes_ += content->size();
+  entries_.try_emplace(id, Entry{std::move(content), false, added_bytes_});
 }
 
 void RecentContents::stored(const ObjectId& id) {
@@ -20,6 +21,12 @@ void RecentContents::stored(const ObjectId& id) {
     entries_.erase(oldest);
     stored_.pop_front();
   }
+}
+
+bool RecentContents::is_near(const ObjectId& id) const {
+  MutexLock lock(mutex_);
+  const auto at = entries_.find(id);
+  return at != entries_.end() && added_bytes_ - at->second.end < limit_bytes_ / 2;
 }
 
 std::shared_ptr<const Bytes> RecentContents::find(const ObjectId& id) const {

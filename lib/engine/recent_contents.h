@@ -23,6 +23,9 @@ class RecentContents {
   void add(const ObjectId& id, std::shared_ptr<const Bytes> content);
   // It has arrived; the oldest make room for it.
   void stored(const ObjectId& id);
+  // Whether it is among the last bytes that were added, up to half of the limit. Those are here at any speed;
+  // whether older ones are depends on how far others have come, and on what waits to fill a group.
+  bool is_near(const ObjectId& id) const;
   // Null if it is not here.
   std::shared_ptr<const Bytes> find(const ObjectId& id) const;
 
@@ -30,6 +33,7 @@ class RecentContents {
   struct Entry {
     std::shared_ptr<const Bytes> content;
     bool stored = false;
+    std::uint64_t end = 0;  // bytes added up to here
   };
 
   const std::size_t limit_bytes_;
@@ -37,6 +41,7 @@ class RecentContents {
   std::unordered_map<ObjectId, Entry, ObjectIdHash> entries_ KIN_GUARDED_BY(mutex_);
   std::list<ObjectId> stored_ KIN_GUARDED_BY(mutex_);  // the oldest in front
   std::size_t stored_bytes_ KIN_GUARDED_BY(mutex_) = 0;
+  std::uint64_t added_bytes_ KIN_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace kin

@@ -16,7 +16,7 @@ std::shared_ptr<const Bytes> Trial::base(const ObjectId& id) {
 
 TriedObject Trial::run(OfferedObject offered) {
   TriedObject out{std::move(offered.object), std::move(offered.content), {}, {}};
-  out.has_kin = !offered.candidates.empty();
+  out.has_kin = offered.has_kin;
   const ByteView content = *out.content;
   std::size_t best = content.size();
   for (const ObjectId& candidate : offered.candidates) {

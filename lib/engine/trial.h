@@ -20,6 +20,7 @@ struct OfferedObject {
   BlockObject object;
   std::shared_ptr<const Bytes> content;
   std::vector<ObjectId> candidates;
+  bool has_kin = false;  // resembles something, be it too far away to be a candidate
 };
 
 struct DeltaTrial {
@@ -33,7 +34,7 @@ struct TriedObject {
   std::shared_ptr<const Bytes> content;
   std::vector<DeltaTrial> deltas;
   std::optional<Encoding> whole;  // of those that cannot join a group
-  bool has_kin = false;           // there was a candidate at all
+  bool has_kin = false;           // as OfferedObject
 };
 
 class Trial {
