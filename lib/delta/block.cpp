@@ -94,10 +94,8 @@ std::optional<Encoding> BlockEncoder::compress_delta(ByteView base, ByteView con
     if (payload && payload->size() < (best ? best->payload.size() : content.size()))
       best = Encoding{id, *std::move(payload)};
   };
-  if (content.size() >= effort_.quick_from) {
-    try_codec(CodecId::zstd, effort_.quick_delta_level);
-    if (best && best->payload.size() > content.size() / effort_.thorough_part) return best;
-  }
+  try_codec(CodecId::zstd, effort_.quick_delta_level);
+  if (!best || best->payload.size() > content.size() / effort_.thorough_part) return best;
   try_codec(CodecId::zstd, effort_.delta_level);
   // xdelta3 is ahead where large content is nearly equal to its base; elsewhere it takes time for nothing.
   if (best && content.size() >= effort_.xdelta3_from &&

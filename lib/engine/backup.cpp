@@ -22,9 +22,9 @@ namespace {
 
 // Memory: the three stages' limits, a 4 MiB buffer per reader, the contents kept as bases, and what the store
 // holds.
-constexpr std::size_t kReadLimitBytes = 6 << 20;
-constexpr std::size_t kTrialLimitBytes = 6 << 20;
-constexpr std::size_t kEncodeLimitBytes = 6 << 20;
+constexpr std::size_t kReadLimitBytes = 4 << 20;
+constexpr std::size_t kTrialLimitBytes = 4 << 20;
+constexpr std::size_t kEncodeLimitBytes = 4 << 20;
 constexpr std::size_t kRecentBytes = 16 << 20;
 // Small files travel together: handing over costs more than they do.
 constexpr std::size_t kBatchEntries = 64;

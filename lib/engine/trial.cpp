@@ -3,8 +3,10 @@
 namespace kin {
 namespace {
 
-// A delta below this part of the content leaves little to gain from another trial.
+// A delta below this part of the content leaves little to gain from another base, and one below the other is
+// smaller than the content compressed alone.
 constexpr std::size_t kGoodEnough = 32;
+constexpr std::size_t kBetterThanWhole = 8;
 
 }  // namespace
 
@@ -28,7 +30,7 @@ TriedObject Trial::run(OfferedObject offered) {
     best = std::min(best, encoding->payload.size());
     out.deltas.push_back({candidate, base_content, *std::move(encoding)});
   }
-  if (content.size() >= kSoloBytes && best > content.size() / kGoodEnough)
+  if (content.size() >= kSoloBytes && best > content.size() / kBetterThanWhole)
     out.whole = encoder_.compress_whole(content);
   return out;
 }
