@@ -41,7 +41,7 @@ struct OpenOptions {
   std::function<void(const Error&)> on_cache_lost;
   // Told of what is wrong but hinders nothing: a key of another repository.
   std::function<void(const Error&)> on_warning;
-  std::size_t block_cache_bytes = 8 << 20;
+  std::size_t block_cache_bytes = 16 << 20;
 };
 
 struct StoredSnapshot {

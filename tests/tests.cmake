@@ -32,6 +32,7 @@ add_executable(kin_tests
   tests/store/index_segment_test.cpp
   tests/store/key_file_test.cpp
   tests/store/object_index_test.cpp
+  tests/store/block_cache_test.cpp
   tests/store/object_storage_test.cpp
   tests/store/pack_test.cpp
   tests/store/repository_crash_test.cpp
