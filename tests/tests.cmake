@@ -57,6 +57,11 @@ add_custom_target(unit_tests DEPENDS kin_tests)
 add_executable(feature_store_bench EXCLUDE_FROM_ALL tests/bench/feature_store_bench.cpp)
 target_link_libraries(feature_store_bench PRIVATE kin_settings kin_store kin_lib)
 
+# So is this: scripts/bench deflate.
+pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
+add_executable(deflate_bench EXCLUDE_FROM_ALL tests/bench/deflate_bench.cpp)
+target_link_libraries(deflate_bench PRIVATE kin_settings kin_formats kin_lib PkgConfig::zlib)
+
 # Parsers of bytes from outside: with KIN_FUZZ a fuzzer each, otherwise what was found so far is replayed.
 foreach(target block_decode block_header config_key index_segment scanner snapshot wire_tree xdelta3_decode zstd_decode)
   add_executable(fuzz_${target} tests/fuzz/fuzz_${target}.cpp)

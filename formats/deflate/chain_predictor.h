@@ -1,0 +1,232 @@
+// ChainPredictor: the parsers that look for matches along chains of places with the same hash, the newest
+// first: zlib's deflate_fast and deflate_slow, and those of its many relatives.
+//
+// As zlib it keeps, for each place, the one before it in the chain, here as a distance of 16 bits: those do
+// not change when the buffer moves. What zlib does at the end of its input follows from `limit`. Not
+// modelled: that the first byte of each 32 KiB of zlib's window is sometimes not found at the largest
+// distance, since that depends on how the input was handed over. That costs a correction.
+#pragma once
+
+#include "formats/deflate/hash_functions.h"
+#include "formats/deflate/predictor.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+namespace kin::formats::deflate {
+
+template <class Hash>
+class ChainPredictor final : public Predictor {
+ public:
+  ChainPredictor(const Parameters& parameters, std::uint32_t first)
+      : parameters_(parameters),
+        hash_(parameters.hash_bits),
+        heads_(std::size_t{1} << parameters.hash_bits),
+        steps_(parameters.zlib_window ? kSmallRing : 2 * kSmallRing),
+        ring_mask_(static_cast<std::uint32_t>(steps_.size() - 1)),
+        next_(parameters.zlib_window ? first + 1 : first) {
+    const std::uint32_t window = 1U << parameters.window_bits;
+    first_reach_ = parameters.zlib_window ? window - 262 : window;
+    reach_ = parameters.zlib_window ? window - 263 : window;
+  }
+
+  void set_bytes(const std::uint8_t* bytes, std::uint32_t dropped) override {
+    bytes_ = bytes;
+    if (dropped == 0) return;
+    for (std::uint32_t& head : heads_) head = head > dropped ? head - dropped : 0;
+    next_ -= std::min(next_, dropped);
+    pending_at_ -= std::min(pending_at_, dropped);
+    // Steps are found by place, and places have moved.
+    std::rotate(steps_.begin(), steps_.begin() + (dropped & ring_mask_), steps_.end());
+  }
+
+  Token predict(std::uint32_t at, std::uint32_t limit) override {
+    deferred_ = false;
+    if (parameters_.parser == Parser::greedy) {
+      found_ = search(at, 2, parameters_.chain, limit);
+      return found_;
+    }
+    insert_until(at);
+    if (pending_at_ == at)
+      found_ = pending_;
+    else
+      found_ = accepted(search(at, 2, parameters_.chain, limit));
+    if (found_.is_literal() || found_.length >= parameters_.lazy) return found_;
+    insert_until(at + 1);
+    const std::uint32_t chain =
+        found_.length >= parameters_.good ? parameters_.chain >> 2 : std::uint32_t{parameters_.chain};
+    const Token later = accepted(search(at + 1, found_.length, chain, limit));
+    if (later.is_literal()) return found_;
+    deferred_ = true;
+    later_ = later;
+    return {};
+  }
+
+  Token match_instead() const override { return found_; }
+
+  void advance(std::uint32_t at, Token token) override {
+    if (parameters_.parser == Parser::greedy) {
+      if (at >= next_) insert(at);
+      if (token.length <= parameters_.insert_most)
+        for (std::uint32_t i = std::max(next_, at + 1); i < at + token.length; ++i) insert(i);
+      return;
+    }
+    pending_at_ = 0;
+    if (deferred_ && token.is_literal()) {
+      pending_at_ = at + 1;
+      pending_ = later_;
+    }
+  }
+
+  std::optional<std::uint32_t> hops_to(std::uint32_t at, std::uint32_t length,
+                                       std::uint32_t distance) override {
+    std::optional<std::uint32_t> out;
+    walk(at, length, [&](std::uint32_t here, std::uint32_t hops) {
+      if (here < distance) return true;
+      if (here == distance) out = hops;
+      return false;
+    });
+    return out;
+  }
+
+  std::optional<std::uint32_t> distance_of(std::uint32_t at, std::uint32_t length,
+                                           std::uint32_t hops) override {
+    std::optional<std::uint32_t> out;
+    walk(at, length, [&](std::uint32_t here, std::uint32_t hop) {
+      if (hop == hops) out = here;
+      return hop < hops;
+    });
+    return out;
+  }
+
+  void flushed(std::uint32_t at) override {
+    pending_at_ = 0;
+    if (parameters_.flush == FlushHistory::clear) {
+      std::fill(heads_.begin(), heads_.end(), 0);
+      next_ = std::max(next_, at);
+    } else if (parameters_.flush == FlushHistory::reinsert && parameters_.parser == Parser::greedy) {
+      restart(at);
+    }
+  }
+
+  void restart(std::uint32_t at) override {
+    pending_at_ = 0;
+    std::fill(heads_.begin(), heads_.end(), 0);
+    // The buffer has nothing below kFirstPosition.
+    const std::uint32_t from = at > kMostDistance + kFirstPosition ? at - kMostDistance : kFirstPosition;
+    for (std::uint32_t i = from; i < at; ++i) insert(i);
+    next_ = at;
+  }
+
+ private:
+  static constexpr std::size_t kSmallRing = 32768;
+  static constexpr std::uint32_t kMostSteps = 4096;  // to walk for a distance that was not predicted
+
+  void insert(std::uint32_t at) {
+    std::uint32_t& head = heads_[hash_(bytes_ + at)];
+    const std::uint32_t step = at - head;
+    steps_[at & ring_mask_] = head == 0 || step > 0xffff ? std::uint16_t{0} : static_cast<std::uint16_t>(step);
+    head = at;
+  }
+
+  void insert_until(std::uint32_t at) {
+    for (; next_ < at; ++next_) insert(next_);
+  }
+
+  Token accepted(Token match) const {
+    if (match.length <= 5 && (parameters_.filtered ||
+                              (match.length == 3 && match.distance > 4096 && parameters_.skip_far_threes)))
+      return {};
+    return match;
+  }
+
+  static std::uint32_t same_bytes(const std::uint8_t* a, const std::uint8_t* b, std::uint32_t most) {
+    std::uint32_t length = 0;
+    while (length + 8 <= most) {
+      std::uint64_t x, y;
+      std::memcpy(&x, a + length, 8);
+      std::memcpy(&y, b + length, 8);
+      if (x != y) {
+        if constexpr (std::endian::native == std::endian::little)
+          return length + static_cast<std::uint32_t>(std::countr_zero(x ^ y)) / 8;
+        else
+          return length + static_cast<std::uint32_t>(std::countl_zero(x ^ y)) / 8;
+      }
+      length += 8;
+    }
+    while (length < most && a[length] == b[length]) ++length;
+    return length;
+  }
+
+  static std::uint16_t load16(const std::uint8_t* from) {
+    std::uint16_t out;
+    std::memcpy(&out, from, 2);
+    return out;
+  }
+
+  // The first, and so nearest, of the longest matches that are longer than `best`; a literal if none is.
+  Token search(std::uint32_t at, std::uint32_t best, std::uint32_t chain, std::uint32_t limit) {
+    const std::uint32_t ahead = limit - at;
+    if (at >= limit || ahead <= best || ahead < kLeastMatch) return {};
+    const std::uint8_t* const scan = bytes_ + at;
+    std::uint32_t place = heads_[hash_(scan)];
+    if (place == 0 || at - place > first_reach_) return {};
+    const std::uint32_t most = std::min(kMostMatch, ahead);
+    if (best >= most) return {};
+    const std::uint32_t nice = std::min<std::uint32_t>(parameters_.nice, ahead);
+    const std::uint32_t last = at > reach_ ? at - reach_ : 1;
+    const std::uint16_t* const steps = steps_.data();
+    const std::uint8_t* const bytes = bytes_;
+    const std::uint16_t start = load16(scan);
+    std::uint16_t end = load16(scan + best - 1);
+    std::uint32_t found = 0;
+    for (;;) {
+      const std::uint8_t* const match = bytes + place;
+      if (load16(match + best - 1) == end && load16(match) == start) {
+        const std::uint32_t length = same_bytes(scan, match, most);
+        if (length > best) {
+          best = length;
+          found = place;
+          if (length >= nice || length == most) break;
+          end = load16(scan + best - 1);
+        }
+      }
+      const std::uint32_t step = steps[place & ring_mask_];
+      place -= step;
+      if (step == 0 || place < last || place > at || --chain == 0) break;
+    }
+    if (found == 0) return {};
+    return {static_cast<std::uint16_t>(best), static_cast<std::uint16_t>(at - found)};
+  }
+
+  template <class Each>
+  void walk(std::uint32_t at, std::uint32_t length, const Each& each) {
+    if (parameters_.parser == Parser::lazy) insert_until(at);
+    std::uint32_t place = heads_[hash_(bytes_ + at)];
+    if (place == 0 || at - place > first_reach_ || place >= at) return;
+    std::uint32_t hops = 0;
+    for (std::uint32_t i = 0; i < kMostSteps; ++i) {
+      if (same_bytes(bytes_ + at, bytes_ + place, length) == length && !each(at - place, hops++)) return;
+      const std::uint32_t step = steps_[place & ring_mask_];
+      if (step == 0 || step > place || at - (place - step) > reach_) return;
+      place -= step;
+    }
+  }
+
+  Parameters parameters_;
+  Hash hash_;
+  const std::uint8_t* bytes_ = nullptr;
+  std::vector<std::uint32_t> heads_;   // 0: none
+  std::vector<std::uint16_t> steps_;   // by place: back to the one before in its chain; 0: none
+  std::uint32_t ring_mask_;
+  std::uint32_t first_reach_ = 0, reach_ = 0;
+  std::uint32_t next_;  // lazy: all before it are inserted; greedy: none before it may be
+
+  Token found_, later_, pending_;
+  bool deferred_ = false;
+  std::uint32_t pending_at_ = 0;
+};
+
+}  // namespace kin::formats::deflate

@@ -1,0 +1,288 @@
+// No encoder says what it is, but few parse alike. So the known ones are run against the first tokens, all at
+// once and in rounds: those that predict much worse than the best leave the race after 1024, 8192 and 32768
+// tokens. Computing the chain depth of each match instead would tell more about unknown encoders; the known
+// ones are nearly all there are, and an unknown one still gets whichever predicts it best.
+#include "formats/deflate/estimate.h"
+
+#include "formats/deflate/block_end.h"
+#include "formats/deflate/predictor.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace kin::formats::deflate {
+namespace {
+
+constexpr std::array<std::size_t, 4> kRounds = {1024, 8192, 32768, 98304};
+
+bool is_flushed(const Block& block, const Block* next) {
+  return next != nullptr && !block.tokens.empty() && next->plain_size == 0 && next->tokens.empty() &&
+         next->type != BlockType::dynamic;
+}
+
+// One encoder in the race.
+class Trial {
+ public:
+  Trial(const EstimateInput& input, const Parameters& parameters)
+      : input_(input),
+        parameters_(parameters),
+        predictor_(Predictor::make(parameters, input.window.position())),
+        at_(input.window.position()) {
+    predictor_->set_bytes(input.window.bytes(), 0);
+    if (at_ > kFirstPosition) predictor_->restart(at_);
+  }
+
+  const Parameters& parameters() const { return parameters_; }
+  std::size_t wrong() const { return wrong_; }
+  std::size_t seen() const { return seen_; }
+  bool at_end() const { return block_ == input_.blocks.size(); }
+
+  // Until so many tokens are seen in all, or more than `most_wrong` of them were not as predicted.
+  void run(std::size_t tokens, std::size_t most_wrong) {
+    while (block_ < input_.blocks.size() && seen_ < tokens && wrong_ <= most_wrong) {
+      const Block& block = input_.blocks[block_];
+      const Block* next = block_ + 1 < input_.blocks.size() ? &input_.blocks[block_ + 1] : nullptr;
+      const bool flushed = is_flushed(block, next);
+      const std::uint32_t end = flushed ? block_start() + block.plain_size : input_.window.end();
+      if (block.type == BlockType::stored) skip(block.plain_size);
+      for (; token_ < block.tokens.size() && seen_ < tokens && wrong_ <= most_wrong; ++token_) {
+        const Token token = block.tokens[token_];
+        if (predictor_->predict(at_, end) != token) ++wrong_;
+        predictor_->advance(at_, token);
+        at_ += token.length;
+        into_block_ += token.length;
+        ++seen_;
+      }
+      if (token_ < block.tokens.size()) return;
+      if (flushed) predictor_->flushed(at_);
+      ++block_;
+      token_ = 0;
+      into_block_ = 0;
+    }
+  }
+
+ private:
+  std::uint32_t block_start() const { return at_ - into_block_; }
+
+  void skip(std::uint32_t size) {
+    for (const std::uint32_t end = at_ + size; at_ < end;) {
+      Token token = predictor_->predict(at_, input_.window.end());
+      if (token.length > end - at_) token = {};
+      predictor_->advance(at_, token);
+      at_ += token.length;
+    }
+  }
+
+  const EstimateInput& input_;
+  Parameters parameters_;
+  std::unique_ptr<Predictor> predictor_;
+  std::uint32_t at_;
+  std::size_t block_ = 0, token_ = 0, seen_ = 0, wrong_ = 0;
+  std::uint32_t into_block_ = 0;
+};
+
+// What the tokens tell without a trial.
+struct Traits {
+  std::uint32_t longest_distance = 0;
+  std::uint32_t shortest_match = kMostMatch;
+  bool matches = false, only_runs = true, flushes = false;
+  std::uint64_t plain = 0;
+};
+
+Traits traits_of(const EstimateInput& input) {
+  Traits out;
+  for (std::size_t i = 0; i < input.blocks.size(); ++i) {
+    const Block& block = input.blocks[i];
+    out.plain += block.plain_size;
+    if (is_flushed(block, i + 1 < input.blocks.size() ? &input.blocks[i + 1] : nullptr)) out.flushes = true;
+    for (const Token token : block.tokens) {
+      if (token.is_literal()) continue;
+      out.matches = true;
+      if (token.distance != 1) out.only_runs = false;
+      out.longest_distance = std::max<std::uint32_t>(out.longest_distance, token.distance);
+      out.shortest_match = std::min<std::uint32_t>(out.shortest_match, token.length);
+    }
+  }
+  return out;
+}
+
+void add_zlib_levels(std::vector<Parameters>& out, const Parameters& base, const Traits& traits) {
+  for (const int level : {6, 9, 1, 5, 4, 3, 2, 7, 8}) {
+    Parameters row = zlib_level(level);
+    row.hash = base.hash;
+    if (base.hash == HashKind::crc32c_3 && level < 6) row.hash = HashKind::crc32c_4;
+    row.hash_bits = base.hash_bits;
+    row.window_bits = base.window_bits;
+    row.filtered = base.filtered && level > 3;
+    if (base.filtered && level <= 3) continue;
+    out.push_back(row);
+    if (traits.flushes && level <= 3) {
+      row.flush = FlushHistory::reinsert;
+      out.push_back(row);
+    }
+    if (traits.flushes) {
+      row.flush = FlushHistory::clear;
+      out.push_back(row);
+    }
+  }
+}
+
+// Encoders of which we know little: the longest match at the shortest distance is what most want.
+void add_others(std::vector<Parameters>& out) {
+  Parameters other;
+  other.zlib_window = false;
+  other.skip_far_threes = false;
+  other.hash = HashKind::multiplied_3;
+  other.hash_bits = 16;
+  other.good = 258;
+  other.nice = 258;
+  other.chain = 1024;
+  other.lazy = 258;
+  out.push_back(other);
+  other.skip_far_threes = true;
+  out.push_back(other);
+  other.hash = HashKind::multiplied_4;
+  out.push_back(other);
+  other.hash = HashKind::multiplied_3;
+  other.parser = Parser::greedy;
+  other.lazy = 0;
+  out.push_back(other);
+  other.hash = HashKind::multiplied_4;
+  out.push_back(other);
+  other.chain = 4;
+  out.push_back(other);
+  // Go has zlib's table, but takes no match of three.
+  for (const int level : {6, 9, 5, 4, 7, 8}) {
+    Parameters row = zlib_level(level);
+    row.hash = HashKind::multiplied_4;
+    row.hash_bits = 17;
+    row.zlib_window = false;
+    out.push_back(row);
+  }
+}
+
+std::vector<Parameters> candidates(const EstimateInput& input, const Parameters& rule) {
+  const Traits traits = traits_of(input);
+  std::vector<Parameters> out;
+  Parameters base;
+  if (!traits.matches) {
+    base.parser = Parser::literals;
+    return {base};
+  }
+  if (traits.only_runs) {
+    base.parser = Parser::runs;
+    out.push_back(base);
+    base.parser = Parser::lazy;
+  }
+  if (traits.longest_distance <= kMostDistance - 262) {
+    // A token buffer of 2^14 comes with a hash of 15 bits; that of GNU gzip, of 2^15, too.
+    std::vector<std::uint8_t> hash_bits = {15, 16};
+    if (rule.rule == BlockRule::tokens && rule.block_log + 1 != 15)
+      hash_bits = {static_cast<std::uint8_t>(rule.block_log + 1), 15};
+    if (rule.rule == BlockRule::gzip) hash_bits = {15};
+    if (rule.rule == BlockRule::tokens && rule.block_log == 14) hash_bits = {15};
+    std::uint8_t window_bits = 15;
+    while (window_bits > 9 && (1U << (window_bits - 1)) >= traits.longest_distance + 262) --window_bits;
+    for (const std::uint8_t bits : hash_bits) {
+      base.hash_bits = bits;
+      add_zlib_levels(out, base, traits);
+      // It takes many distances without a long one to make a small window probable.
+      if (window_bits < 15 && traits.plain > std::uint64_t{4} << window_bits) {
+        base.window_bits = window_bits;
+        add_zlib_levels(out, base, traits);
+        base.window_bits = 15;
+      }
+    }
+    base.hash = HashKind::crc32c_3;
+    base.hash_bits = std::max<std::uint8_t>(15, hash_bits.front());
+    add_zlib_levels(out, base, traits);
+    base.hash = HashKind::zlib;
+    base.hash_bits = hash_bits.front();
+    if (traits.shortest_match > 5) {
+      base.filtered = true;
+      add_zlib_levels(out, base, traits);
+    }
+  }
+  add_others(out);
+  return out;
+}
+
+// How many of the blocks that a rule could explain it does.
+std::size_t explained(const EstimateInput& input, const Parameters& parameters) {
+  std::size_t out = 0;
+  for (std::size_t i = 0; i + 1 < input.blocks.size(); ++i)
+    if (end_kind(input.blocks[i], &input.blocks[i + 1], parameters) == EndKind::rule) ++out;
+  return out;
+}
+
+}  // namespace
+
+EndKind end_kind(const Block& block, const Block* next, const Parameters& parameters) {
+  if (block.type == BlockType::stored) return block.plain_size == 0 ? EndKind::empty : EndKind::stored;
+  if (block.tokens.empty()) return EndKind::empty;
+  if (block.final) return EndKind::input_end;
+  if (parameters.rule != BlockRule::none) {
+    BlockEnd rule(parameters);
+    std::size_t at = 0;
+    while (at < block.tokens.size() && !rule.after(block.tokens[at])) ++at;
+    if (at + 1 == block.tokens.size()) return EndKind::rule;
+  }
+  return is_flushed(block, next) ? EndKind::flush : EndKind::count;
+}
+
+Parameters with_block_rule(const EstimateInput& input, Parameters parameters) {
+  std::vector<std::uint8_t> sizes;
+  for (const Block& block : input.blocks)
+    for (std::uint8_t log = 7; log <= 17; ++log)
+      if (block.tokens.size() + 1 == std::size_t{1} << log && !std::count(sizes.begin(), sizes.end(), log))
+        sizes.push_back(log);
+  std::size_t most = parameters.rule == BlockRule::none ? 0 : explained(input, parameters);
+  Parameters out = parameters;
+  const auto consider = [&](BlockRule rule, std::uint8_t log) {
+    parameters.rule = rule;
+    parameters.block_log = log;
+    const std::size_t count = explained(input, parameters);
+    if (count <= most) return;
+    most = count;
+    out = parameters;
+  };
+  for (const std::uint8_t log : sizes) consider(BlockRule::tokens, log);
+  consider(BlockRule::gzip, 15);
+  if (out.rule == BlockRule::none) {
+    out.rule = BlockRule::tokens;  // zlib's, as good a guess as any
+    out.block_log = 14;
+  }
+  return out;
+}
+
+Parameters estimate(const EstimateInput& input, const std::optional<Parameters>& expected) {
+  if (expected) {
+    Trial trial(input, *expected);
+    trial.run(kRounds.back(), 0);
+    if (trial.wrong() == 0) return with_block_rule(input, *expected);
+  }
+  std::vector<std::unique_ptr<Trial>> trials;
+  for (const Parameters& parameters : candidates(input, with_block_rule(input, Parameters{})))
+    trials.push_back(std::make_unique<Trial>(input, parameters));
+  for (const std::size_t round : kRounds) {
+    if (trials.size() == 1) break;
+    std::size_t best = SIZE_MAX / 4;
+    for (auto& trial : trials) {
+      trial->run(round, best + best / 4 + 4);
+      best = std::min(best, trial->wrong());
+    }
+    // Later ones ran with a better limit, so the first may have to go too.
+    std::erase_if(trials, [&](const auto& trial) { return trial->wrong() > best + best / 4 + 4; });
+    if (trials.front()->at_end()) break;
+  }
+  const auto best = std::min_element(trials.begin(), trials.end(), [](const auto& a, const auto& b) {
+    return a->wrong() < b->wrong();
+  });
+  Parameters out = (*best)->parameters();
+  out.rule = BlockRule::none;
+  return with_block_rule(input, out);
+}
+
+}  // namespace kin::formats::deflate

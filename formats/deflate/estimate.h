@@ -1,0 +1,27 @@
+// Finds the Parameters of the encoder that made some blocks, by trying the encoders that we know.
+#pragma once
+
+#include "formats/deflate/block.h"
+#include "formats/deflate/parameters.h"
+#include "formats/deflate/plain_window.h"
+
+#include <optional>
+#include <span>
+
+namespace kin::formats::deflate {
+
+struct EstimateInput {
+  std::span<const Block> blocks;  // from window.position() on
+  const PlainWindow& window;
+  bool last = false;  // the window has the stream's end
+};
+
+// `expected` is tried first, and taken if it predicts every token of the trial.
+Parameters estimate(const EstimateInput& input, const std::optional<Parameters>& expected);
+// Only what the block ends tell: the rule, with the rest as it is.
+Parameters with_block_rule(const EstimateInput& input, Parameters parameters);
+
+// Why this block ended; `next` is the one after it, if any.
+EndKind end_kind(const Block& block, const Block* next, const Parameters& parameters);
+
+}  // namespace kin::formats::deflate

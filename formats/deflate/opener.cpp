@@ -1,0 +1,173 @@
+#include "formats/deflate/opener.h"
+
+#include "formats/deflate/estimate.h"
+#include "formats/deflate/inflate_tokens.h"
+#include "formats/deflate/opener_hint.h"
+#include "formats/deflate/piece_header.h"
+#include "formats/deflate/rebuilder.h"
+#include "formats/deflate/stream_codec.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace kin::formats::deflate {
+namespace {
+
+// What a predictor may look at beyond the last token of a piece, so it must be part of the piece: a match of
+// 258 at the place after the next, and what is hashed there.
+constexpr std::size_t kLookAhead = 512;
+// A piece whose reconstruction took a larger part than 1/200 makes us ask again what encoder this is.
+constexpr std::size_t kDoubt = 200;
+
+}  // namespace
+
+struct Opener::State {
+  State(BitReader::Read read, OpenLimits limits_given) : bits(std::move(read)), limits(limits_given) {}
+
+  BitReader bits;
+  OpenLimits limits;
+  BlockReader reader{bits};
+  StreamCodec codec;
+  Rebuilder rebuilder;
+  std::optional<Parameters> parameters;  // of the piece before, or a hint
+  bool started = false;
+  bool doubt = true;
+
+  Bytes plain;                 // up to 32 KiB of the past, and then what no piece has taken yet
+  std::size_t plain_taken = 0;
+  std::vector<Block> blocks;   // that no piece has taken yet
+  std::uint64_t plain_before = 0;  // of `plain`, in the stream
+
+  bool ended = false;
+  std::uint8_t end_padding = 0;
+  std::uint32_t end_padding_bits = 0;
+  std::uint64_t compressed_before = 0;  // bytes of the stream that were compared and forgotten
+  std::uint64_t reconstruction_bytes = 0;
+
+  Result<void> read_blocks();
+  Result<void> read_block();
+  Result<Piece> take_piece();
+  Result<void> compare(const Piece& piece);
+};
+
+Opener::Opener(BitReader::Read read, OpenLimits limits, const Hint* hint)
+    : state_(std::make_unique<State>(std::move(read), limits)) {
+  if (hint != nullptr) state_->parameters = hint->parameters;
+}
+Opener::~Opener() = default;
+
+std::uint64_t Opener::compressed_bytes() const { return state_->compressed_before; }
+ByteView Opener::unread() const { return state_->bits.kept(); }
+std::unique_ptr<Opener::Hint> Opener::hint() const {
+  if (!state_->parameters) return nullptr;
+  return std::make_unique<Hint>(Hint{*state_->parameters});
+}
+
+Result<std::optional<Piece>> Opener::next() {
+  if (state_->ended && state_->blocks.empty()) return std::optional<Piece>();
+  KIN_TRY(state_->read_blocks());
+  KIN_TRY_ASSIGN(Piece piece, state_->take_piece());
+  return std::optional<Piece>(std::move(piece));
+}
+
+Result<void> Opener::State::read_block() {
+  const std::uint64_t compressed = compressed_before + bits.position() / 8;
+  const std::uint64_t most = std::min(limits.most_plain, (compressed + 65536) * limits.most_ratio);
+  const std::uint64_t here = most - std::min(most, plain_before);
+  auto block = reader.next(plain, static_cast<std::size_t>(std::min<std::uint64_t>(here, SIZE_MAX)));
+  if (!bits.failure()) return bits.failure();  // not the stream's fault
+  if (!block) return std::move(block).error();
+  ended = block->final;
+  blocks.push_back(*std::move(block));
+  if (!ended) return {};
+  end_padding_bits = static_cast<std::uint32_t>((8 - bits.position() % 8) % 8);
+  bits.refill();
+  end_padding = static_cast<std::uint8_t>(bits.take(end_padding_bits));
+  return {};
+}
+
+// So many that a piece can be made of them: whole blocks, and kLookAhead bytes of those after.
+Result<void> Opener::State::read_blocks() {
+  std::size_t size = 0;
+  for (const Block& block : blocks) size += block.plain_size;
+  while (!ended && size < limits.piece_bytes + kLookAhead && blocks.size() < kMostBlocks / 2) {
+    KIN_TRY(read_block());
+    size += blocks.back().plain_size;
+  }
+  return {};
+}
+
+Result<Piece> Opener::State::take_piece() {
+  std::size_t count = blocks.size(), size = 0;
+  for (const Block& block : blocks) size += block.plain_size;
+  while (!ended) {
+    // Blocks at the end stay for the next piece: one, to see how the one before it ended, and more until
+    // there is enough to look ahead at.
+    std::size_t kept = 0;
+    count = blocks.size();
+    while (count > 0 && (kept < kLookAhead || count == blocks.size())) kept += blocks[--count].plain_size;
+    if (count > 0) break;
+    KIN_TRY(read_block());
+    size += blocks.back().plain_size;
+    if (blocks.size() >= kMostBlocks) return Error(ErrorCode::unsupported, "deflate: too many small blocks");
+  }
+  if (ended) count = blocks.size();
+  std::size_t covered = 0;
+  for (std::size_t i = 0; i < count; ++i) covered += blocks[i].plain_size;
+  const std::size_t new_overhang = std::min(size - covered, kLookAhead);
+
+  Piece piece;
+  const std::size_t plain_end = plain.size() - (size - covered) + new_overhang;
+  piece.plain.assign(plain.begin() + static_cast<std::ptrdiff_t>(plain_taken),
+                     plain.begin() + static_cast<std::ptrdiff_t>(plain_end));
+  plain_taken = plain_end;
+  codec.add_plain(piece.plain);
+
+  const EstimateInput input{std::span(blocks).first(count), codec.window(), ended};
+  PieceHeader header{ended, count, std::nullopt};
+  const Parameters best = doubt ? estimate(input, parameters) : with_block_rule(input, *parameters);
+  if (!started || best != *parameters) header.parameters = best;
+  started = true;
+  parameters = best;
+  if (header.parameters) codec.set_parameters(best);
+
+  WireWriter out;
+  encode_piece_header(out, header);
+  RangeEncoder encoder;
+  for (std::size_t i = 0; i < count; ++i) {
+    Block& block = blocks[i];
+    block.end = end_kind(block, i + 1 < blocks.size() ? &blocks[i + 1] : nullptr, best);
+    Frequencies used;
+    if (!codec.code_block(encoder, block, block.start_bit, ended, used))
+      return Error(ErrorCode::unsupported, "deflate: a block that cannot be coded");
+  }
+  if (ended) codec.code_padding(encoder, end_padding_bits, end_padding);
+  out.raw(encoder.finish());
+  piece.reconstruction = out.take();
+  blocks.erase(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(count));
+
+  KIN_TRY(compare(piece));
+  // The next block reader needs the last 32 KiB.
+  const std::size_t keep = std::min(plain_taken, plain.size() - std::min(plain.size(), std::size_t{kMostDistance}));
+  plain.erase(plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(keep));
+  plain_before += keep;
+  plain_taken -= keep;
+  return piece;
+}
+
+Result<void> Opener::State::compare(const Piece& piece) {
+  KIN_TRY_ASSIGN(const Bytes rebuilt, rebuilder.add(piece.plain, piece.reconstruction));
+  const ByteView kept = bits.kept();
+  if (rebuilt.size() > kept.size() || !equal(rebuilt, kept.first(rebuilt.size())) ||
+      (ended && blocks.empty() && rebuilt.size() != bits.position() / 8))
+    return Error(ErrorCode::unsupported, "deflate: comes out otherwise");
+  bits.keep_from(rebuilt.size());
+  compressed_before += rebuilt.size();
+  reconstruction_bytes += piece.reconstruction.size();
+  doubt = piece.reconstruction.size() > rebuilt.size() / kDoubt + 64;
+  if (reconstruction_bytes > compressed_before / 100 * limits.most_percent + 64)
+    return Error(ErrorCode::unsupported, "deflate: by an unknown encoder");
+  return {};
+}
+
+}  // namespace kin::formats::deflate

@@ -1,0 +1,58 @@
+// Opener: a raw deflate stream becomes its plain bytes and a reconstruction: what a Rebuilder needs, besides
+// the plain bytes, to give back the exact stream, whichever program made it.
+//
+//     Opener opener(read, limits);
+//     for (;;) { piece = opener.next(); if nothing: break; keep piece.plain and piece.reconstruction }
+//
+// A stream of any length is opened in pieces of a few MiB, in bounded memory. Each piece was rebuilt and
+// compared with the stream before it is handed out. Opener and Rebuilder are deterministic and use nothing
+// but their own code, so what was rebuilt once will be again. One thread at a time.
+//
+// Errors: corrupt, where the bytes are no deflate stream; unsupported, where they are but cannot be opened:
+// too large, or so unlike what any known encoder writes that it is not worth it. Otherwise those of `read`.
+#pragma once
+
+#include "formats/deflate/bit_reader.h"
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace kin::formats::deflate {
+
+struct OpenLimits {
+  std::uint64_t most_plain = std::uint64_t{1} << 40;
+  std::uint64_t most_ratio = 1032;    // of plain to compressed bytes; deflate cannot do more
+  std::uint32_t most_percent = 25;    // of the compressed bytes that reconstructions may take
+  std::size_t piece_bytes = std::size_t{4} << 20;  // of plain; a piece has more, up to the end of a block
+};
+
+struct Piece {
+  Bytes plain;  // may be empty
+  Bytes reconstruction;
+};
+
+class Opener {
+ public:
+  // What one stream's encoder was like. The next member of the same archive opens quicker with it.
+  class Hint;
+
+  Opener(BitReader::Read read, OpenLimits limits, const Hint* hint = nullptr);
+  ~Opener();
+
+  // Nothing after the stream's end. After an error there is nothing to go on with.
+  Result<std::optional<Piece>> next();
+
+  // Once next() has given nothing: the stream's length in bytes, and what was read beyond it.
+  std::uint64_t compressed_bytes() const;
+  ByteView unread() const;
+  std::unique_ptr<Hint> hint() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace kin::formats::deflate

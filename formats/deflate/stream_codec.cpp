@@ -1,0 +1,22 @@
+#include "formats/deflate/stream_codec.h"
+
+namespace kin::formats::deflate {
+
+void StreamCodec::add_plain(ByteView plain) {
+  const std::uint32_t dropped = window_.add(plain);
+  if (predictor_) predictor_->set_bytes(window_.bytes(), dropped);
+}
+
+void StreamCodec::set_parameters(const Parameters& parameters) {
+  Parameters same_search = parameters_;
+  same_search.rule = parameters.rule;
+  same_search.block_log = parameters.block_log;
+  if (!predictor_ || same_search != parameters) {
+    predictor_ = Predictor::make(parameters, window_.position());
+    predictor_->set_bytes(window_.bytes(), 0);
+    if (window_.position() > kFirstPosition) predictor_->restart(window_.position());
+  }
+  parameters_ = parameters;
+}
+
+}  // namespace kin::formats::deflate
