@@ -49,6 +49,7 @@ struct Block {
   BlockType type = BlockType::stored;
   bool final = false;
   EndKind end = EndKind::count;
+  bool flushed = false;           // its end was that of the input so far
   std::uint8_t start_bit = 0;     // the bit of its byte that it starts with
   std::uint8_t padding = 0;       // stored: the bits that were skipped before the length
   std::uint32_t plain_size = 0;

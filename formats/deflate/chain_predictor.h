@@ -23,11 +23,11 @@ class ChainPredictor final : public Predictor {
   ChainPredictor(const Parameters& parameters, std::uint32_t first)
       : parameters_(parameters),
         hash_(parameters.hash_bits),
-        heads_(std::size_t{1} << parameters.hash_bits),
+        heads_(std::size_t{1} << parameters.hash_bits, kNowhere),
         steps_(parameters.zlib_window ? kSmallRing : 2 * kSmallRing),
         ring_mask_(static_cast<std::uint32_t>(steps_.size() - 1)),
         next_(parameters.zlib_window ? first + 1 : first) {
-    const std::uint32_t window = 1U << parameters.window_bits;
+    const std::int32_t window = 1 << parameters.window_bits;
     first_reach_ = parameters.zlib_window ? window - 262 : window;
     reach_ = parameters.zlib_window ? window - 263 : window;
   }
@@ -35,7 +35,7 @@ class ChainPredictor final : public Predictor {
   void set_bytes(const std::uint8_t* bytes, std::uint32_t dropped) override {
     bytes_ = bytes;
     if (dropped == 0) return;
-    for (std::uint32_t& head : heads_) head = head > dropped ? head - dropped : 0;
+    for (std::int32_t& head : heads_) head = std::max(head - static_cast<std::int32_t>(dropped), kNowhere);
     next_ -= std::min(next_, dropped);
     pending_at_ -= std::min(pending_at_, dropped);
     // Steps are found by place, and places have moved.
@@ -104,7 +104,7 @@ class ChainPredictor final : public Predictor {
   void flushed(std::uint32_t at) override {
     pending_at_ = 0;
     if (parameters_.flush == FlushHistory::clear) {
-      std::fill(heads_.begin(), heads_.end(), 0);
+      std::fill(heads_.begin(), heads_.end(), kNowhere);
       next_ = std::max(next_, at);
     } else if (parameters_.flush == FlushHistory::reinsert && parameters_.parser == Parser::greedy) {
       restart(at);
@@ -113,7 +113,7 @@ class ChainPredictor final : public Predictor {
 
   void restart(std::uint32_t at) override {
     pending_at_ = 0;
-    std::fill(heads_.begin(), heads_.end(), 0);
+    std::fill(heads_.begin(), heads_.end(), kNowhere);
     // The buffer has nothing below kFirstPosition.
     const std::uint32_t from = at > kMostDistance + kFirstPosition ? at - kMostDistance : kFirstPosition;
     for (std::uint32_t i = from; i < at; ++i) insert(i);
@@ -123,12 +123,14 @@ class ChainPredictor final : public Predictor {
  private:
   static constexpr std::size_t kSmallRing = 32768;
   static constexpr std::uint32_t kMostSteps = 4096;  // to walk for a distance that was not predicted
+  static constexpr std::int32_t kNowhere = -(1 << 30);  // so far back that no reach is so long
+  static constexpr std::int32_t kTooFar = 0xffff;       // a step out of every window
 
   void insert(std::uint32_t at) {
-    std::uint32_t& head = heads_[hash_(bytes_ + at)];
-    const std::uint32_t step = at - head;
-    steps_[at & ring_mask_] = head == 0 || step > 0xffff ? std::uint16_t{0} : static_cast<std::uint16_t>(step);
-    head = at;
+    std::int32_t& head = heads_[hash_(bytes_ + at)];
+    const auto place = static_cast<std::int32_t>(at);
+    steps_[at & ring_mask_] = static_cast<std::uint16_t>(std::min(place - head, kTooFar));
+    head = place;
   }
 
   void insert_until(std::uint32_t at) {
@@ -171,17 +173,19 @@ class ChainPredictor final : public Predictor {
     const std::uint32_t ahead = limit - at;
     if (at >= limit || ahead <= best || ahead < kLeastMatch) return {};
     const std::uint8_t* const scan = bytes_ + at;
-    std::uint32_t place = heads_[hash_(scan)];
-    if (place == 0 || at - place > first_reach_) return {};
+    const auto here = static_cast<std::int32_t>(at);
+    std::int32_t place = heads_[hash_(scan)];
+    if (here - place > first_reach_) return {};
     const std::uint32_t most = std::min(kMostMatch, ahead);
     if (best >= most) return {};
     const std::uint32_t nice = std::min<std::uint32_t>(parameters_.nice, ahead);
-    const std::uint32_t last = at > reach_ ? at - reach_ : 1;
+    const std::int32_t last = here - reach_;
     const std::uint16_t* const steps = steps_.data();
+    const std::uint32_t mask = ring_mask_;
     const std::uint8_t* const bytes = bytes_;
     const std::uint16_t start = load16(scan);
     std::uint16_t end = load16(scan + best - 1);
-    std::uint32_t found = 0;
+    std::int32_t found = 0;
     for (;;) {
       const std::uint8_t* const match = bytes + place;
       if (load16(match + best - 1) == end && load16(match) == start) {
@@ -193,35 +197,36 @@ class ChainPredictor final : public Predictor {
           end = load16(scan + best - 1);
         }
       }
-      const std::uint32_t step = steps[place & ring_mask_];
-      place -= step;
-      if (step == 0 || place < last || place > at || --chain == 0) break;
+      place -= steps[static_cast<std::uint32_t>(place) & mask];
+      if (place < last || --chain == 0) break;
     }
     if (found == 0) return {};
-    return {static_cast<std::uint16_t>(best), static_cast<std::uint16_t>(at - found)};
+    return {static_cast<std::uint16_t>(best), static_cast<std::uint16_t>(here - found)};
   }
 
   template <class Each>
   void walk(std::uint32_t at, std::uint32_t length, const Each& each) {
     if (parameters_.parser == Parser::lazy) insert_until(at);
-    std::uint32_t place = heads_[hash_(bytes_ + at)];
-    if (place == 0 || at - place > first_reach_ || place >= at) return;
+    const auto here = static_cast<std::int32_t>(at);
+    std::int32_t place = heads_[hash_(bytes_ + at)];
+    if (here - place > first_reach_) return;
     std::uint32_t hops = 0;
     for (std::uint32_t i = 0; i < kMostSteps; ++i) {
-      if (same_bytes(bytes_ + at, bytes_ + place, length) == length && !each(at - place, hops++)) return;
-      const std::uint32_t step = steps_[place & ring_mask_];
-      if (step == 0 || step > place || at - (place - step) > reach_) return;
-      place -= step;
+      if (same_bytes(bytes_ + at, bytes_ + place, length) == length &&
+          !each(static_cast<std::uint32_t>(here - place), hops++))
+        return;
+      place -= steps_[static_cast<std::uint32_t>(place) & ring_mask_];
+      if (here - place > reach_) return;
     }
   }
 
   Parameters parameters_;
   Hash hash_;
   const std::uint8_t* bytes_ = nullptr;
-  std::vector<std::uint32_t> heads_;   // 0: none
-  std::vector<std::uint16_t> steps_;   // by place: back to the one before in its chain; 0: none
+  std::vector<std::int32_t> heads_;    // by hash: its last place
+  std::vector<std::uint16_t> steps_;   // by place: back to the one before in its chain
   std::uint32_t ring_mask_;
-  std::uint32_t first_reach_ = 0, reach_ = 0;
+  std::int32_t first_reach_ = 0, reach_ = 0;  // the largest distance of a chain's first place, and of others
   std::uint32_t next_;  // lazy: all before it are inserted; greedy: none before it may be
 
   Token found_, later_, pending_;

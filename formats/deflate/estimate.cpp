@@ -17,11 +17,6 @@ namespace {
 
 constexpr std::array<std::size_t, 4> kRounds = {1024, 8192, 32768, 98304};
 
-bool is_flushed(const Block& block, const Block* next) {
-  return next != nullptr && !block.tokens.empty() && next->plain_size == 0 && next->tokens.empty() &&
-         next->type != BlockType::dynamic;
-}
-
 // One encoder in the race.
 class Trial {
  public:
@@ -43,9 +38,7 @@ class Trial {
   void run(std::size_t tokens, std::size_t most_wrong) {
     while (block_ < input_.blocks.size() && seen_ < tokens && wrong_ <= most_wrong) {
       const Block& block = input_.blocks[block_];
-      const Block* next = block_ + 1 < input_.blocks.size() ? &input_.blocks[block_ + 1] : nullptr;
-      const bool flushed = is_flushed(block, next);
-      const std::uint32_t end = flushed ? block_start() + block.plain_size : input_.window.end();
+      const std::uint32_t end = block.flushed ? block_start() + block.plain_size : input_.window.end();
       if (block.type == BlockType::stored) skip(block.plain_size);
       for (; token_ < block.tokens.size() && seen_ < tokens && wrong_ <= most_wrong; ++token_) {
         const Token token = block.tokens[token_];
@@ -56,7 +49,7 @@ class Trial {
         ++seen_;
       }
       if (token_ < block.tokens.size()) return;
-      if (flushed) predictor_->flushed(at_);
+      if (block.flushed) predictor_->flushed(at_);
       ++block_;
       token_ = 0;
       into_block_ = 0;
@@ -93,10 +86,9 @@ struct Traits {
 
 Traits traits_of(const EstimateInput& input) {
   Traits out;
-  for (std::size_t i = 0; i < input.blocks.size(); ++i) {
-    const Block& block = input.blocks[i];
+  for (const Block& block : input.blocks) {
     out.plain += block.plain_size;
-    if (is_flushed(block, i + 1 < input.blocks.size() ? &input.blocks[i + 1] : nullptr)) out.flushes = true;
+    if (block.flushed) out.flushes = true;
     for (const Token token : block.tokens) {
       if (token.is_literal()) continue;
       out.matches = true;
@@ -198,6 +190,8 @@ std::vector<Parameters> candidates(const EstimateInput& input, const Parameters&
     base.hash = HashKind::crc32c_3;
     base.hash_bits = std::max<std::uint8_t>(15, hash_bits.front());
     add_zlib_levels(out, base, traits);
+    base.hash = HashKind::chromium_4;
+    add_zlib_levels(out, base, traits);
     base.hash = HashKind::zlib;
     base.hash_bits = hash_bits.front();
     if (traits.shortest_match > 5) {
@@ -212,24 +206,25 @@ std::vector<Parameters> candidates(const EstimateInput& input, const Parameters&
 // How many of the blocks that a rule could explain it does.
 std::size_t explained(const EstimateInput& input, const Parameters& parameters) {
   std::size_t out = 0;
-  for (std::size_t i = 0; i + 1 < input.blocks.size(); ++i)
-    if (end_kind(input.blocks[i], &input.blocks[i + 1], parameters) == EndKind::rule) ++out;
+  for (const Block& block : input.blocks)
+    if (end_kind(block, parameters) == EndKind::rule) ++out;
   return out;
 }
 
 }  // namespace
 
-EndKind end_kind(const Block& block, const Block* next, const Parameters& parameters) {
+EndKind end_kind(const Block& block, const Parameters& parameters) {
   if (block.type == BlockType::stored) return block.plain_size == 0 ? EndKind::empty : EndKind::stored;
   if (block.tokens.empty()) return EndKind::empty;
   if (block.final) return EndKind::input_end;
+  if (block.flushed) return EndKind::flush;
   if (parameters.rule != BlockRule::none) {
     BlockEnd rule(parameters);
     std::size_t at = 0;
     while (at < block.tokens.size() && !rule.after(block.tokens[at])) ++at;
     if (at + 1 == block.tokens.size()) return EndKind::rule;
   }
-  return is_flushed(block, next) ? EndKind::flush : EndKind::count;
+  return EndKind::count;
 }
 
 Parameters with_block_rule(const EstimateInput& input, Parameters parameters) {

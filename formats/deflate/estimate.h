@@ -21,7 +21,7 @@ Parameters estimate(const EstimateInput& input, const std::optional<Parameters>&
 // Only what the block ends tell: the rule, with the rest as it is.
 Parameters with_block_rule(const EstimateInput& input, Parameters parameters);
 
-// Why this block ended; `next` is the one after it, if any.
-EndKind end_kind(const Block& block, const Block* next, const Parameters& parameters);
+// Why this block ended.
+EndKind end_kind(const Block& block, const Parameters& parameters);
 
 }  // namespace kin::formats::deflate

@@ -72,4 +72,15 @@ class MultipliedHash {
   std::uint32_t shift_;
 };
 
+class ChromiumHash {
+ public:
+  explicit ChromiumHash(std::uint32_t bits) : mask_((1U << bits) - 1) {}
+  std::uint32_t operator()(const std::uint8_t* at) const {
+    return (load32(at) * 66521U + 66521U) >> 16 & mask_;
+  }
+
+ private:
+  std::uint32_t mask_;
+};
+
 }  // namespace kin::formats::deflate

@@ -3,8 +3,8 @@
 #include "formats/deflate/estimate.h"
 #include "formats/deflate/inflate_tokens.h"
 #include "formats/deflate/opener_hint.h"
+#include "formats/deflate/piece_decoder.h"
 #include "formats/deflate/piece_header.h"
-#include "formats/deflate/rebuilder.h"
 #include "formats/deflate/stream_codec.h"
 
 #include <algorithm>
@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kLookAhead = 512;
 // A piece whose reconstruction took a larger part than 1/200 makes us ask again what encoder this is.
 constexpr std::size_t kDoubt = 200;
+constexpr std::uint64_t kPigzChunk = 131072;
 
 }  // namespace
 
@@ -27,8 +28,9 @@ struct Opener::State {
   BitReader bits;
   OpenLimits limits;
   BlockReader reader{bits};
-  StreamCodec codec;
-  Rebuilder rebuilder;
+  PredictionRecord record;
+  StreamCodec codec{record, false};
+  PieceDecoder decoder{record};
   std::optional<Parameters> parameters;  // of the piece before, or a hint
   bool started = false;
   bool doubt = true;
@@ -44,6 +46,9 @@ struct Opener::State {
   std::uint64_t compressed_before = 0;  // bytes of the stream that were compared and forgotten
   std::uint64_t reconstruction_bytes = 0;
 
+  std::uint64_t since_flush = 0, flush_gap = 0;
+
+  void note_flush(Block& block, const Block& next);
   Result<void> read_blocks();
   Result<void> read_block();
   Result<Piece> take_piece();
@@ -78,12 +83,26 @@ Result<void> Opener::State::read_block() {
   if (!bits.failure()) return bits.failure();  // not the stream's fault
   if (!block) return std::move(block).error();
   ended = block->final;
+  if (!blocks.empty()) note_flush(blocks.back(), *block);
   blocks.push_back(*std::move(block));
   if (!ended) return {};
   end_padding_bits = static_cast<std::uint32_t>((8 - bits.position() % 8) % 8);
   bits.refill();
   end_padding = static_cast<std::uint8_t>(bits.take(end_padding_bits));
   return {};
+}
+
+// A flush leaves an empty block behind. pigz leaves none if it is on a byte boundary already; but its flushes
+// come at even distances.
+void Opener::State::note_flush(Block& block, const Block& next) {
+  since_flush += block.plain_size;
+  if (block.tokens.empty()) return;
+  const bool even = next.start_bit == 0 && (since_flush == flush_gap || since_flush == kPigzChunk);
+  const bool empty = next.plain_size == 0 && next.type != BlockType::dynamic;
+  if (!even && !empty) return;
+  block.flushed = true;
+  flush_gap = since_flush;
+  since_flush = 0;
 }
 
 // So many that a piece can be made of them: whole blocks, and kLookAhead bytes of those after.
@@ -136,7 +155,7 @@ Result<Piece> Opener::State::take_piece() {
   RangeEncoder encoder;
   for (std::size_t i = 0; i < count; ++i) {
     Block& block = blocks[i];
-    block.end = end_kind(block, i + 1 < blocks.size() ? &blocks[i + 1] : nullptr, best);
+    block.end = end_kind(block, best);
     Frequencies used;
     if (!codec.code_block(encoder, block, block.start_bit, ended, used))
       return Error(ErrorCode::unsupported, "deflate: a block that cannot be coded");
@@ -156,7 +175,8 @@ Result<Piece> Opener::State::take_piece() {
 }
 
 Result<void> Opener::State::compare(const Piece& piece) {
-  KIN_TRY_ASSIGN(const Bytes rebuilt, rebuilder.add(piece.plain, piece.reconstruction));
+  KIN_TRY_ASSIGN(const Bytes rebuilt, decoder.add(piece.plain, piece.reconstruction));
+  record.clear();
   const ByteView kept = bits.kept();
   if (rebuilt.size() > kept.size() || !equal(rebuilt, kept.first(rebuilt.size())) ||
       (ended && blocks.empty() && rebuilt.size() != bits.position() / 8))

@@ -60,8 +60,8 @@ Parameters decode_parameters(WireReader& in) {
   out.flush = static_cast<FlushHistory>(flags >> 4);
   out.block_log = blocks & 31;
   out.rule = static_cast<BlockRule>(blocks >> 5);
-  if (out.parser > Parser::lazy || out.hash > HashKind::multiplied_4 || out.hash_bits < 8 ||
-      out.hash_bits > 17 || out.window_bits < 9 || out.flush > FlushHistory::reinsert || (flags & 8) != 0 ||
+  if (out.parser > Parser::lazy || out.hash > HashKind::chromium_4 || out.hash_bits < 8 ||
+      out.hash_bits > 17 || (out.hash == HashKind::chromium_4 && out.hash_bits > 16) || out.window_bits < 9 || out.flush > FlushHistory::reinsert || (flags & 8) != 0 ||
       out.rule > BlockRule::gzip || out.block_log < 7 || out.block_log > 20)
     in.fail();
   if (out.parser < Parser::greedy) return out;

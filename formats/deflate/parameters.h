@@ -21,6 +21,7 @@ enum class HashKind : std::uint8_t {
   crc32c_4 = 2,     // of four bytes: Chromium's at levels below
   multiplied_3 = 3, // three bytes, as good as without collisions
   multiplied_4 = 4, // four bytes: Go, libdeflate and others that take no match of three
+  chromium_4 = 5,    // four bytes, multiplied by 66521: Chromium's zlib since 2022, at all levels
 };
 
 enum class BlockRule : std::uint8_t {

@@ -60,6 +60,8 @@ std::unique_ptr<Predictor> Predictor::make(const Parameters& parameters, std::ui
       return std::make_unique<ChainPredictor<MultipliedHash<false>>>(parameters, first);
     case HashKind::multiplied_4:
       return std::make_unique<ChainPredictor<MultipliedHash<true>>>(parameters, first);
+    case HashKind::chromium_4:
+      return std::make_unique<ChainPredictor<ChromiumHash>>(parameters, first);
   }
   return nullptr;  // decode_parameters lets no other through
 }

@@ -28,7 +28,12 @@ class Chance {
 
  private:
   static constexpr std::uint32_t kMostSeen = 63;
-  std::uint32_t rate() const { return 65536 / (seen_ + 2); }
+  static constexpr auto kRates = [] {
+    std::array<std::uint32_t, kMostSeen + 1> out{};
+    for (std::uint32_t i = 0; i <= kMostSeen; ++i) out[i] = 65536 / (i + 2);
+    return out;
+  }();
+  std::uint32_t rate() const { return kRates[seen_]; }
 
   std::uint32_t value_ = std::uint32_t{1} << 31;
   std::uint32_t seen_ = 0;

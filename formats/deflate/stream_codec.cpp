@@ -12,7 +12,12 @@ void StreamCodec::set_parameters(const Parameters& parameters) {
   same_search.rule = parameters.rule;
   same_search.block_log = parameters.block_log;
   if (!predictor_ || same_search != parameters) {
-    predictor_ = Predictor::make(parameters, window_.position());
+    if (replays_)
+      predictor_ = std::make_unique<ReplayedPredictor>(*record_);
+    else
+      predictor_ = Predictor::make(parameters, window_.position());
+    if (record_ != nullptr && !replays_)
+      predictor_ = std::make_unique<RecordingPredictor>(std::move(predictor_), *record_);
     predictor_->set_bytes(window_.bytes(), 0);
     if (window_.position() > kFirstPosition) predictor_->restart(window_.position());
   }

@@ -10,8 +10,10 @@
 #include "formats/deflate/plain_window.h"
 #include "formats/deflate/predictor.h"
 #include "formats/deflate/range_coder.h"
+#include "formats/deflate/recorded_predictor.h"
 #include "formats/deflate/token_codec.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -20,6 +22,10 @@ namespace kin::formats::deflate {
 
 class StreamCodec {
  public:
+  StreamCodec() = default;
+  // Records the predictor's answers, or takes them from there.
+  StreamCodec(PredictionRecord& record, bool replays) : record_(&record), replays_(replays) {}
+
   const PlainWindow& window() const { return window_; }
   const Parameters& parameters() const { return parameters_; }
   // Bytes that follow those added before.
@@ -50,6 +56,8 @@ class StreamCodec {
   PlainWindow window_;
   Parameters parameters_;
   std::unique_ptr<Predictor> predictor_;
+  PredictionRecord* record_ = nullptr;
+  bool replays_ = false;
 
   TokenCodec token_;
   HeaderCodec header_;
@@ -131,6 +139,7 @@ bool StreamCodec::code_tokens(Coder& coder, Block& block, bool last) {
   BlockEnd rule(parameters_);
   const bool by_rule = block.end == EndKind::rule, by_count = block.end == EndKind::count;
   std::uint32_t at = start;
+  if constexpr (Coder::kDecodes) block.tokens.reserve(std::min<std::size_t>(window_.left(), 32768));
   for (std::size_t i = 0;;) {
     Token token;
     if constexpr (!Coder::kDecodes) token = block.tokens[i];

@@ -1,0 +1,26 @@
+// PieceDecoder: what Rebuilder does. An opener gives it the record of its predictions to check a piece by.
+#pragma once
+
+#include "formats/deflate/bit_writer.h"
+#include "formats/deflate/recorded_predictor.h"
+#include "formats/deflate/stream_codec.h"
+#include "lib/base/bytes.h"
+#include "lib/base/result.h"
+
+namespace kin::formats::deflate {
+
+class PieceDecoder {
+ public:
+  PieceDecoder() = default;
+  explicit PieceDecoder(PredictionRecord& replayed) : codec_(replayed, true) {}
+
+  Result<Bytes> add(ByteView plain, ByteView reconstruction);
+  bool finished() const { return finished_; }
+
+ private:
+  StreamCodec codec_;
+  BitWriter out_;
+  bool started_ = false, finished_ = false;
+};
+
+}  // namespace kin::formats::deflate

@@ -1,0 +1,92 @@
+// What a predictor answered, to be given once more without searching again.
+//
+// An opener must decode each piece and compare what comes out before it hands the piece on. A second search
+// for every match would take as long as all the rest. It would also tell nothing new: a Predictor is
+// deterministic, and the rebuilder asks it the same questions about the same bytes in the same order, which
+// is what ReplayedPredictor checks. All else is done for real: range decoder, corrections, headers, bits.
+#pragma once
+
+#include "formats/deflate/predictor.h"
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace kin::formats::deflate {
+
+struct PredictionRecord {
+  struct Answer {
+    std::uint32_t at = 0;
+    Token predicted, instead;
+  };
+  std::vector<Answer> answers;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> hops;  // and the distance
+  std::size_t next_answer = 0, next_hops = 0;
+
+  void clear() { *this = {}; }
+};
+
+class RecordingPredictor final : public Predictor {
+ public:
+  RecordingPredictor(std::unique_ptr<Predictor> real, PredictionRecord& record)
+      : real_(std::move(real)), record_(record) {}
+
+  void set_bytes(const std::uint8_t* bytes, std::uint32_t dropped) override { real_->set_bytes(bytes, dropped); }
+  Token predict(std::uint32_t at, std::uint32_t limit) override {
+    const Token predicted = real_->predict(at, limit);
+    record_.answers.push_back({at, predicted, real_->match_instead()});
+    return predicted;
+  }
+  Token match_instead() const override { return real_->match_instead(); }
+  void advance(std::uint32_t at, Token token) override { real_->advance(at, token); }
+  std::optional<std::uint32_t> hops_to(std::uint32_t at, std::uint32_t length,
+                                       std::uint32_t distance) override {
+    const auto hops = real_->hops_to(at, length, distance);
+    if (hops) record_.hops.emplace_back(*hops, distance);
+    return hops;
+  }
+  std::optional<std::uint32_t> distance_of(std::uint32_t at, std::uint32_t length,
+                                           std::uint32_t hops) override {
+    return real_->distance_of(at, length, hops);
+  }
+  void flushed(std::uint32_t at) override { real_->flushed(at); }
+  void restart(std::uint32_t at) override { real_->restart(at); }
+
+ private:
+  std::unique_ptr<Predictor> real_;
+  PredictionRecord& record_;
+};
+
+class ReplayedPredictor final : public Predictor {
+ public:
+  explicit ReplayedPredictor(PredictionRecord& record) : record_(record) {}
+
+  void set_bytes(const std::uint8_t*, std::uint32_t) override {}
+  // A question that was not asked gets an answer that fits nothing.
+  Token predict(std::uint32_t at, std::uint32_t) override {
+    if (record_.next_answer == record_.answers.size() || record_.answers[record_.next_answer].at != at)
+      return answer_ = {}, Token{0, 0};
+    const PredictionRecord::Answer& answer = record_.answers[record_.next_answer++];
+    answer_ = answer.instead;
+    return answer.predicted;
+  }
+  Token match_instead() const override { return answer_; }
+  void advance(std::uint32_t, Token) override {}
+  std::optional<std::uint32_t> hops_to(std::uint32_t, std::uint32_t, std::uint32_t) override {
+    return std::nullopt;  // a decoder does not ask
+  }
+  std::optional<std::uint32_t> distance_of(std::uint32_t, std::uint32_t, std::uint32_t hops) override {
+    if (record_.next_hops == record_.hops.size() || record_.hops[record_.next_hops].first != hops)
+      return std::nullopt;
+    return record_.hops[record_.next_hops++].second;
+  }
+  void flushed(std::uint32_t) override {}
+  void restart(std::uint32_t) override {}
+
+ private:
+  PredictionRecord& record_;
+  Token answer_;
+};
+
+}  // namespace kin::formats::deflate
