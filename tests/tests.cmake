@@ -53,19 +53,32 @@ add_test(NAME unit_repository COMMAND kin_tests "[repository]")
 add_test(NAME unit_others COMMAND kin_tests "~[repository]")
 add_custom_target(unit_tests DEPENDS kin_tests)
 
+# The deflate engine, in a program of its own: zlib is linked here to have streams to open, and nowhere else.
+pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
+add_executable(deflate_tests
+  tests/formats/deflate/hostile_test.cpp
+  tests/formats/deflate/round_trip_test.cpp
+  tests/support/test_main.cpp
+)
+target_compile_options(deflate_tests PRIVATE $<IF:$<CONFIG:Release>,-O1,-O0>)
+target_precompile_headers(deflate_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
+target_link_libraries(deflate_tests PRIVATE kin_settings kin_formats kin_lib PkgConfig::zlib)
+target_compile_definitions(deflate_tests PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
+add_test(NAME unit_deflate COMMAND deflate_tests)
+add_dependencies(unit_tests deflate_tests)
+
 # Measures, and is no test: scripts/bench features.
 add_executable(feature_store_bench EXCLUDE_FROM_ALL tests/bench/feature_store_bench.cpp)
 target_link_libraries(feature_store_bench PRIVATE kin_settings kin_store kin_lib)
 
-# So is this: scripts/bench deflate.
-pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
+# So does this: files of deflate streams, beside zlib.
 add_executable(deflate_bench EXCLUDE_FROM_ALL tests/bench/deflate_bench.cpp)
 target_link_libraries(deflate_bench PRIVATE kin_settings kin_formats kin_lib PkgConfig::zlib)
 
 # Parsers of bytes from outside: with KIN_FUZZ a fuzzer each, otherwise what was found so far is replayed.
-foreach(target block_decode block_header config_key index_segment scanner snapshot wire_tree xdelta3_decode zstd_decode)
+foreach(target block_decode block_header config_key deflate_open deflate_rebuild index_segment scanner snapshot wire_tree xdelta3_decode zstd_decode)
   add_executable(fuzz_${target} tests/fuzz/fuzz_${target}.cpp)
-  target_link_libraries(fuzz_${target} PRIVATE kin_settings kin_store kin_lib)
+  target_link_libraries(fuzz_${target} PRIVATE kin_settings kin_formats kin_store kin_lib)
   if(KIN_FUZZ)
     target_link_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
   else()

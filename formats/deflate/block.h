@@ -21,9 +21,9 @@ struct LengthItem {
 
 // A dynamic block's header as it is written.
 struct DynamicHeader {
-  std::vector<std::uint8_t> lit_len;   // 257 to 286 code lengths
-  std::vector<std::uint8_t> distance;  // 1 to 30 code lengths
-  std::vector<LengthItem> items;       // both of the above, run-length coded
+  std::vector<std::uint8_t> lit_len;            // 257 to 286 code lengths
+  std::vector<std::uint8_t> distance;           // 1 to 30 code lengths
+  std::vector<LengthItem> items;                // both of the above, run-length coded
   std::array<std::uint8_t, 19> item_lengths{};  // by symbol
   std::uint8_t item_lengths_written = 4;        // in the order of the wire
 
@@ -49,13 +49,13 @@ struct Block {
   BlockType type = BlockType::stored;
   bool final = false;
   EndKind end = EndKind::count;
-  bool flushed = false;           // its end was that of the input so far
-  std::uint8_t start_bit = 0;     // the bit of its byte that it starts with
-  std::uint8_t padding = 0;       // stored: the bits that were skipped before the length
+  bool flushed = false;        // its end was that of the input so far
+  std::uint8_t start_bit = 0;  // the bit of its byte that it starts with
+  std::uint8_t padding = 0;    // stored: the bits that were skipped before the length
   std::uint32_t plain_size = 0;
-  std::vector<Token> tokens;      // not of stored blocks
+  std::vector<Token> tokens;             // not of stored blocks
   std::vector<std::uint32_t> irregular;  // ascending: tokens of length 258 written as 284 + 31
-  DynamicHeader header;           // of dynamic blocks
+  DynamicHeader header;                  // of dynamic blocks
 };
 
 }  // namespace kin::formats::deflate

@@ -122,7 +122,7 @@ class ChainPredictor final : public Predictor {
 
  private:
   static constexpr std::size_t kSmallRing = 32768;
-  static constexpr std::uint32_t kMostSteps = 4096;  // to walk for a distance that was not predicted
+  static constexpr std::uint32_t kMostSteps = 4096;     // to walk for a distance that was not predicted
   static constexpr std::int32_t kNowhere = -(1 << 30);  // so far back that no reach is so long
   static constexpr std::int32_t kTooFar = 0xffff;       // a step out of every window
 
@@ -138,8 +138,8 @@ class ChainPredictor final : public Predictor {
   }
 
   Token accepted(Token match) const {
-    if (match.length <= 5 && (parameters_.filtered ||
-                              (match.length == 3 && match.distance > 4096 && parameters_.skip_far_threes)))
+    if (match.length <= 5 &&
+        (parameters_.filtered || (match.length == 3 && match.distance > 4096 && parameters_.skip_far_threes)))
       return {};
     return match;
   }
@@ -223,8 +223,8 @@ class ChainPredictor final : public Predictor {
   Parameters parameters_;
   Hash hash_;
   const std::uint8_t* bytes_ = nullptr;
-  std::vector<std::int32_t> heads_;    // by hash: its last place
-  std::vector<std::uint16_t> steps_;   // by place: back to the one before in its chain
+  std::vector<std::int32_t> heads_;   // by hash: its last place
+  std::vector<std::uint16_t> steps_;  // by place: back to the one before in its chain
   std::uint32_t ring_mask_;
   std::int32_t first_reach_ = 0, reach_ = 0;  // the largest distance of a chain's first place, and of others
   std::uint32_t next_;  // lazy: all before it are inserted; greedy: none before it may be

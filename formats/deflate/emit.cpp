@@ -51,7 +51,8 @@ void write_header(BitWriter& out, const DynamicHeader& header) {
   out.put(header.lit_len.size() - 257, 5);
   out.put(header.distance.size() - 1, 5);
   out.put(header.item_lengths_written - 4U, 4);
-  for (std::size_t i = 0; i < header.item_lengths_written; ++i) out.put(header.item_lengths[kItemOrder[i]], 3);
+  for (std::size_t i = 0; i < header.item_lengths_written; ++i)
+    out.put(header.item_lengths[kItemOrder[i]], 3);
   std::array<std::uint16_t, 19> codes{};
   assign_codes(header.item_lengths, codes);
   for (const LengthItem item : header.items) {

@@ -259,11 +259,18 @@ Parameters estimate(const EstimateInput& input, const std::optional<Parameters>&
     if (trial.wrong() == 0) return with_block_rule(input, *expected);
   }
   std::vector<std::unique_ptr<Trial>> trials;
-  for (const Parameters& parameters : candidates(input, with_block_rule(input, Parameters{})))
-    trials.push_back(std::make_unique<Trial>(input, parameters));
+  std::size_t best = SIZE_MAX / 4;
+  // One at a time, so that most leave their memory to the next.
+  for (const Parameters& parameters : candidates(input, with_block_rule(input, Parameters{}))) {
+    auto trial = std::make_unique<Trial>(input, parameters);
+    trial->run(kRounds.front(), best + best / 4 + 4);
+    if (trial->wrong() > best + best / 4 + 4) continue;
+    best = std::min(best, trial->wrong());
+    trials.push_back(std::move(trial));
+  }
   for (const std::size_t round : kRounds) {
     if (trials.size() == 1) break;
-    std::size_t best = SIZE_MAX / 4;
+    best = SIZE_MAX / 4;
     for (auto& trial : trials) {
       trial->run(round, best + best / 4 + 4);
       best = std::min(best, trial->wrong());
@@ -272,10 +279,9 @@ Parameters estimate(const EstimateInput& input, const std::optional<Parameters>&
     std::erase_if(trials, [&](const auto& trial) { return trial->wrong() > best + best / 4 + 4; });
     if (trials.front()->at_end()) break;
   }
-  const auto best = std::min_element(trials.begin(), trials.end(), [](const auto& a, const auto& b) {
-    return a->wrong() < b->wrong();
-  });
-  Parameters out = (*best)->parameters();
+  const auto winner = std::min_element(trials.begin(), trials.end(),
+                                       [](const auto& a, const auto& b) { return a->wrong() < b->wrong(); });
+  Parameters out = (*winner)->parameters();
   out.rule = BlockRule::none;
   return with_block_rule(input, out);
 }

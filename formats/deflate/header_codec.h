@@ -38,15 +38,15 @@ class HeaderCodec {
                               std::size_t least, std::size_t most) {
     const std::int64_t count =
         static_cast<std::int64_t>(predicted.size()) +
-        models.count.code_signed(coder, static_cast<std::int32_t>(lengths.size()) -
-                                            static_cast<std::int32_t>(predicted.size()));
+        models.count.code_signed(
+            coder, static_cast<std::int32_t>(lengths.size()) - static_cast<std::int32_t>(predicted.size()));
     if (count < static_cast<std::int64_t>(least) || count > static_cast<std::int64_t>(most)) return false;
     lengths.resize(static_cast<std::size_t>(count));
     std::size_t last_error = 0;
     for (std::size_t i = 0; i < lengths.size(); ++i) {
       const int expected = i < predicted.size() ? predicted[i] : 0;
-      const int difference =
-          models.length[static_cast<std::size_t>(expected)][last_error].code_signed(coder, lengths[i] - expected);
+      const int difference = models.length[static_cast<std::size_t>(expected)][last_error].code_signed(
+          coder, lengths[i] - expected);
       const int length = expected + difference;
       if (length < 0 || length > 15) return false;
       lengths[i] = static_cast<std::uint8_t>(length);
@@ -81,9 +81,11 @@ class HeaderCodec {
         if (zero && !(again && coder.bit(models.is_16, wanted.symbol == 16)))
           got.symbol = run >= 11 && coder.bit(models.is_18, wanted.symbol == 18) ? 18 : 17;
         const std::size_t least = got.symbol == 18 ? 11 : 3;
-        const std::size_t most = std::min<std::size_t>(run, got.symbol == 16 ? 6 : got.symbol == 17 ? 10 : 138);
-        const std::size_t short_of_most =
-            models.repeat.code(coder, static_cast<std::uint32_t>(most - std::min<std::size_t>(most, wanted.repeat)));
+        const std::size_t most = std::min<std::size_t>(run, got.symbol == 16   ? 6
+                                                            : got.symbol == 17 ? 10
+                                                                               : 138);
+        const std::size_t short_of_most = models.repeat.code(
+            coder, static_cast<std::uint32_t>(most - std::min<std::size_t>(most, wanted.repeat)));
         if (short_of_most > most - least) return false;
         got.repeat = static_cast<std::uint8_t>(most - short_of_most);
       }

@@ -122,6 +122,7 @@ Result<void> BlockReader::read_header(DynamicHeader& header) {
 Result<void> BlockReader::read_tokens(Block& block, Bytes& plain, std::size_t most_plain) {
   const std::size_t start = plain.size();
   const std::size_t limit = std::max(start, std::min(most_plain, start + kMostBlockPlain));
+  block.tokens.reserve(16384);  // zlib's buffer
   std::size_t at = start;
   std::uint8_t* bytes = plain.data();
   const auto finish = [&] {

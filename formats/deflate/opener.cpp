@@ -35,9 +35,9 @@ struct Opener::State {
   bool started = false;
   bool doubt = true;
 
-  Bytes plain;                 // up to 32 KiB of the past, and then what no piece has taken yet
+  Bytes plain;  // up to 32 KiB of the past, and then what no piece has taken yet
   std::size_t plain_taken = 0;
-  std::vector<Block> blocks;   // that no piece has taken yet
+  std::vector<Block> blocks;       // that no piece has taken yet
   std::uint64_t plain_before = 0;  // of `plain`, in the stream
 
   bool ended = false;
@@ -55,7 +55,7 @@ struct Opener::State {
   Result<void> compare(const Piece& piece);
 };
 
-Opener::Opener(BitReader::Read read, OpenLimits limits, const Hint* hint)
+Opener::Opener(BitReader::Read read, OpenLimits limits, std::shared_ptr<const Hint> hint)
     : state_(std::make_unique<State>(std::move(read), limits)) {
   if (hint != nullptr) state_->parameters = hint->parameters;
 }
@@ -63,9 +63,9 @@ Opener::~Opener() = default;
 
 std::uint64_t Opener::compressed_bytes() const { return state_->compressed_before; }
 ByteView Opener::unread() const { return state_->bits.kept(); }
-std::unique_ptr<Opener::Hint> Opener::hint() const {
-  if (!state_->parameters) return nullptr;
-  return std::make_unique<Hint>(Hint{*state_->parameters});
+std::shared_ptr<const Opener::Hint> Opener::hint() const {
+  if (!state_->started) return nullptr;
+  return std::make_shared<const Hint>(*state_->parameters);
 }
 
 Result<std::optional<Piece>> Opener::next() {
@@ -167,7 +167,8 @@ Result<Piece> Opener::State::take_piece() {
 
   KIN_TRY(compare(piece));
   // The next block reader needs the last 32 KiB.
-  const std::size_t keep = std::min(plain_taken, plain.size() - std::min(plain.size(), std::size_t{kMostDistance}));
+  const std::size_t keep =
+      std::min(plain_taken, plain.size() - std::min(plain.size(), std::size_t{kMostDistance}));
   plain.erase(plain.begin(), plain.begin() + static_cast<std::ptrdiff_t>(keep));
   plain_before += keep;
   plain_taken -= keep;

@@ -24,8 +24,8 @@ namespace kin::formats::deflate {
 
 struct OpenLimits {
   std::uint64_t most_plain = std::uint64_t{1} << 40;
-  std::uint64_t most_ratio = 1032;    // of plain to compressed bytes; deflate cannot do more
-  std::uint32_t most_percent = 25;    // of the compressed bytes that reconstructions may take
+  std::uint64_t most_ratio = 1032;                 // of plain to compressed bytes; deflate cannot do more
+  std::uint32_t most_percent = 25;                 // of the compressed bytes that reconstructions may take
   std::size_t piece_bytes = std::size_t{4} << 20;  // of plain; a piece has more, up to the end of a block
 };
 
@@ -39,7 +39,7 @@ class Opener {
   // What one stream's encoder was like. The next member of the same archive opens quicker with it.
   class Hint;
 
-  Opener(BitReader::Read read, OpenLimits limits, const Hint* hint = nullptr);
+  Opener(BitReader::Read read, OpenLimits limits, std::shared_ptr<const Hint> hint = nullptr);
   ~Opener();
 
   // Nothing after the stream's end. After an error there is nothing to go on with.
@@ -48,7 +48,7 @@ class Opener {
   // Once next() has given nothing: the stream's length in bytes, and what was read beyond it.
   std::uint64_t compressed_bytes() const;
   ByteView unread() const;
-  std::unique_ptr<Hint> hint() const;
+  std::shared_ptr<const Hint> hint() const;  // none before the first piece
 
  private:
   struct State;

@@ -37,8 +37,8 @@ void encode_parameters(WireWriter& out, const Parameters& parameters) {
   out.u8(static_cast<std::uint8_t>(static_cast<unsigned>(parameters.parser) |
                                    static_cast<unsigned>(parameters.hash) << 4));
   out.u8(static_cast<std::uint8_t>(parameters.hash_bits | (parameters.window_bits - 8U) << 5));
-  out.u8(static_cast<std::uint8_t>((parameters.zlib_window ? 1U : 0U) | (parameters.skip_far_threes ? 2U : 0U) |
-                                   (parameters.filtered ? 4U : 0U) |
+  out.u8(static_cast<std::uint8_t>((parameters.zlib_window ? 1U : 0U) |
+                                   (parameters.skip_far_threes ? 2U : 0U) | (parameters.filtered ? 4U : 0U) |
                                    static_cast<unsigned>(parameters.flush) << 4));
   out.u8(static_cast<std::uint8_t>(parameters.block_log | static_cast<unsigned>(parameters.rule) << 5));
   if (parameters.parser < Parser::greedy) return;
@@ -61,8 +61,9 @@ Parameters decode_parameters(WireReader& in) {
   out.block_log = blocks & 31;
   out.rule = static_cast<BlockRule>(blocks >> 5);
   if (out.parser > Parser::lazy || out.hash > HashKind::chromium_4 || out.hash_bits < 8 ||
-      out.hash_bits > 17 || (out.hash == HashKind::chromium_4 && out.hash_bits > 16) || out.window_bits < 9 || out.flush > FlushHistory::reinsert || (flags & 8) != 0 ||
-      out.rule > BlockRule::gzip || out.block_log < 7 || out.block_log > 20)
+      out.hash_bits > 17 || (out.hash == HashKind::chromium_4 && out.hash_bits > 16) || out.window_bits < 9 ||
+      out.flush > FlushHistory::reinsert || (flags & 8) != 0 || out.rule > BlockRule::gzip ||
+      out.block_log < 7 || out.block_log > 20)
     in.fail();
   if (out.parser < Parser::greedy) return out;
   out.good = static_cast<std::uint16_t>(in.varint_up_to(258));

@@ -16,18 +16,18 @@ enum class Parser : std::uint8_t {
 };
 
 enum class HashKind : std::uint8_t {
-  zlib = 0,         // three bytes, shifted and xored
-  crc32c_3 = 1,     // CRC-32C of three bytes: Chromium's zlib at levels 6 to 9
-  crc32c_4 = 2,     // of four bytes: Chromium's at levels below
-  multiplied_3 = 3, // three bytes, as good as without collisions
-  multiplied_4 = 4, // four bytes: Go, libdeflate and others that take no match of three
+  zlib = 0,          // three bytes, shifted and xored
+  crc32c_3 = 1,      // CRC-32C of three bytes: Chromium's zlib at levels 6 to 9
+  crc32c_4 = 2,      // of four bytes: Chromium's at levels below
+  multiplied_3 = 3,  // three bytes, as good as without collisions
+  multiplied_4 = 4,  // four bytes: Go, libdeflate and others that take no match of three
   chromium_4 = 5,    // four bytes, multiplied by 66521: Chromium's zlib since 2022, at all levels
 };
 
 enum class BlockRule : std::uint8_t {
   none = 0,
-  tokens = 1,         // when the token buffer is full but for one
-  gzip = 2,           // so, with 32768; and at every 4096th if that looks well compressed: GNU gzip, Info-ZIP
+  tokens = 1,  // when the token buffer is full but for one
+  gzip = 2,    // so, with 32768; and at every 4096th if that looks well compressed: GNU gzip, Info-ZIP
 };
 
 // What an encoder does with its history where its input was flushed.
@@ -42,9 +42,9 @@ struct Parameters {
   HashKind hash = HashKind::zlib;
   std::uint8_t hash_bits = 15;
   std::uint8_t window_bits = 15;
-  bool zlib_window = true;  // never the first byte, nor the farthest 262 of the window
-  bool skip_far_threes = true;   // zlib's TOO_FAR
-  bool filtered = false;         // zlib's Z_FILTERED: no match of up to 5
+  bool zlib_window = true;      // never the first byte, nor the farthest 262 of the window
+  bool skip_far_threes = true;  // zlib's TOO_FAR
+  bool filtered = false;        // zlib's Z_FILTERED: no match of up to 5
   std::uint16_t good = 8, lazy = 16, nice = 128, chain = 128;
   std::uint16_t insert_most = 258;  // greedy: the inside of longer matches stays unknown
   BlockRule rule = BlockRule::none;

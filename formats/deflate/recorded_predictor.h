@@ -24,7 +24,11 @@ struct PredictionRecord {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> hops;  // and the distance
   std::size_t next_answer = 0, next_hops = 0;
 
-  void clear() { *this = {}; }
+  void clear() {  // and keeps the memory for the next piece
+    answers.clear();
+    hops.clear();
+    next_answer = next_hops = 0;
+  }
 };
 
 class RecordingPredictor final : public Predictor {
@@ -32,7 +36,9 @@ class RecordingPredictor final : public Predictor {
   RecordingPredictor(std::unique_ptr<Predictor> real, PredictionRecord& record)
       : real_(std::move(real)), record_(record) {}
 
-  void set_bytes(const std::uint8_t* bytes, std::uint32_t dropped) override { real_->set_bytes(bytes, dropped); }
+  void set_bytes(const std::uint8_t* bytes, std::uint32_t dropped) override {
+    real_->set_bytes(bytes, dropped);
+  }
   Token predict(std::uint32_t at, std::uint32_t limit) override {
     const Token predicted = real_->predict(at, limit);
     record_.answers.push_back({at, predicted, real_->match_instead()});

@@ -179,9 +179,10 @@ bool StreamCodec::code_type(Coder& coder, Block& block, Frequencies& used) {
   const DynamicHeader predicted = zlib_header(used);
   const bool empty = block.end == EndKind::empty;
   const bool expects_fixed = zlib_prefers_fixed(used, predicted);
-  const bool is_fixed = coder.bit(other_type_[empty ? 1 : 0], (block.type == BlockType::fixed) != expects_fixed)
-                            ? !expects_fixed
-                            : expects_fixed;
+  const bool is_fixed =
+      coder.bit(other_type_[empty ? 1 : 0], (block.type == BlockType::fixed) != expects_fixed)
+          ? !expects_fixed
+          : expects_fixed;
   block.type = is_fixed ? BlockType::fixed : BlockType::dynamic;
   return is_fixed || header_.code(coder, block.header, predicted);
 }
@@ -191,9 +192,9 @@ bool StreamCodec::code_block(Coder& coder, Block& block, std::uint32_t start_bit
                              Frequencies& used) {
   if (!code_end_kind(coder, block, start_bit == 0)) return false;
   block.final = coder.bit(final_[static_cast<std::size_t>(block.end)], block.final);
-  const bool stored = block.end == EndKind::stored ||
-                      (block.end == EndKind::empty &&
-                       coder.bit(empty_stored_[start_bit], block.type == BlockType::stored));
+  const bool stored =
+      block.end == EndKind::stored ||
+      (block.end == EndKind::empty && coder.bit(empty_stored_[start_bit], block.type == BlockType::stored));
   if (stored) {
     if (!code_stored(coder, block, start_bit)) return false;
   } else {

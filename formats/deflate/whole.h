@@ -11,7 +11,7 @@ namespace kin::formats::deflate {
 
 struct Opened {
   Bytes plain;
-  Bytes reconstruction;  // all pieces'
+  Bytes reconstruction;              // all pieces'
   std::size_t compressed_bytes = 0;  // of the input that were the stream; the rest follows it
 };
 

@@ -1,8 +1,8 @@
 // Opens deflate streams and rebuilds them, beside zlib at the same work: deflate_bench FILE...
 //
-// A file is gzip's (its members are taken one by one), zlib's, or raw deflate. Per file: whether all came back
-// exactly, the reconstruction's bytes and what part of the compressed ones that is, and plain MB/s of opening
-// and rebuilding, and of zlib's own deflate at the level that comes nearest to the stream's size.
+// A file is gzip's (its members are taken one by one), zlib's, or raw deflate. Per file: whether all came
+// back exactly, the reconstruction's bytes and what part of the compressed ones that is, and plain MB/s of
+// opening and rebuilding, and of zlib's own deflate at the level that comes nearest to the stream's size.
 #include "formats/deflate/rebuilder.h"
 #include "formats/deflate/whole.h"
 #include "lib/base/file.h"
@@ -98,10 +98,11 @@ int measure(const std::string& path, int level) {
     at += header + opened->compressed_bytes + trailer;
   }
   const double mb = static_cast<double>(plain) / 1e6;
-  fmt::print("{:<44} {:>10} {:>9} {:>8} {:7.3f} % {:7.1f} {:7.1f}", path.size() > 44 ? path.substr(path.size() - 44) : path,
-             plain, compressed, reconstruction,
-             100 * static_cast<double>(reconstruction) / static_cast<double>(std::max<std::size_t>(1, compressed)),
-             mb / open_time, mb / rebuild_time);
+  fmt::print(
+      "{:<44} {:>10} {:>9} {:>8} {:7.3f} % {:7.1f} {:7.1f}",
+      path.size() > 44 ? path.substr(path.size() - 44) : path, plain, compressed, reconstruction,
+      100 * static_cast<double>(reconstruction) / static_cast<double>(std::max<std::size_t>(1, compressed)),
+      mb / open_time, mb / rebuild_time);
   if (level > 0)
     fmt::print(" {:7.1f}  {:.2f}x {:.2f}x", mb / zlib_time, zlib_time / open_time, zlib_time / rebuild_time);
   fmt::print(" {}\n", failed == 0 ? "exact" : why);
@@ -113,8 +114,8 @@ int measure(const std::string& path, int level) {
 
 int main(int argument_count, char** arguments) {
   int level = 0, failed = 0;
-  fmt::print("{:<44} {:>10} {:>9} {:>8} {:>9} {:>7} {:>7}\n", "file", "plain", "deflated", "recon", "", "open",
-             "rebuild");
+  fmt::print("{:<44} {:>10} {:>9} {:>8} {:>9} {:>7} {:>7}\n", "file", "plain", "deflated", "recon", "",
+             "open", "rebuild");
   for (int i = 1; i < argument_count; ++i) {
     const std::string argument = arguments[i];
     if (argument.size() == 2 && argument[0] == '-')

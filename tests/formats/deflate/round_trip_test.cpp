@@ -1,0 +1,151 @@
+// What producers write comes back exactly, and what is kept for that stays below what is pinned here.
+#include "formats/deflate/opener.h"
+#include "formats/deflate/rebuilder.h"
+#include "formats/deflate/self_test.h"
+#include "formats/deflate/whole.h"
+#include "tests/formats/deflate/streams.h"
+
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+
+namespace kin::formats::deflate {
+namespace {
+
+using testing::code_of;
+using testing::value_of;
+using testing::zlib_stream;
+using testing::ZlibOptions;
+
+// Opens, rebuilds and compares; gives the reconstruction's size.
+std::size_t round_trip(ByteView stream, ByteView plain, OpenLimits limits = {}) {
+  Bytes with_more(stream.begin(), stream.end());
+  append(with_more, as_bytes("trailer!"));
+  const Opened opened = value_of(open_stream(with_more, limits));
+  REQUIRE(opened.compressed_bytes == stream.size());
+  REQUIRE(equal(opened.plain, plain));
+  REQUIRE(equal(value_of(rebuild_stream(opened.plain, opened.reconstruction)), stream));
+  return opened.reconstruction.size();
+}
+
+double percent(std::size_t part, std::size_t whole) {
+  return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+TEST_CASE("zlib's streams of every level and memory level are predicted", "[deflate]") {
+  const Bytes plain = testing::mixed_content(1 << 20);
+  for (int level = 0; level <= 9; ++level)
+    for (const int memory : {1, 4, 8, 9}) {
+      CAPTURE(level, memory);
+      const Bytes stream = zlib_stream(plain, {.level = level, .memory = memory});
+      const std::size_t size = round_trip(stream, plain);
+      CHECK(size <= (memory < 8 ? 300 : 120));
+    }
+}
+
+TEST_CASE("zlib's streams of every strategy and window are predicted", "[deflate]") {
+  const Bytes plain = testing::mixed_content(1 << 19);
+  for (const int strategy : {Z_FILTERED, Z_HUFFMAN_ONLY, Z_RLE, Z_FIXED})
+    for (const int level : {1, 6, 9}) {
+      CAPTURE(strategy, level);
+      CHECK(round_trip(zlib_stream(plain, {.level = level, .strategy = strategy}), plain) <= 120);
+    }
+  for (int window = 9; window <= 15; ++window) {
+    CAPTURE(window);
+    CHECK(round_trip(zlib_stream(plain, {.window = window}), plain) <= 120);
+  }
+}
+
+TEST_CASE("flushed streams are predicted", "[deflate]") {
+  const Bytes plain = testing::mixed_content(1 << 19);
+  for (const int flush : {Z_PARTIAL_FLUSH, Z_SYNC_FLUSH, Z_FULL_FLUSH, Z_BLOCK})
+    for (const int level : {1, 6}) {
+      const Bytes stream = zlib_stream(plain, {.level = level, .flush = flush, .flush_every = 40000});
+      CAPTURE(flush, level, stream.size());
+      CHECK(percent(round_trip(stream, plain), stream.size()) <= 0.3);
+    }
+}
+
+TEST_CASE("streams are the same in pieces of any size", "[deflate]") {
+  const Bytes plain = testing::mixed_content(1 << 20);
+  for (const int level : {1, 6})
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{20000}, std::size_t{300000}}) {
+      CAPTURE(level, piece);
+      OpenLimits limits;
+      limits.piece_bytes = piece;
+      CHECK(round_trip(zlib_stream(plain, {.level = level}), plain, limits) <= 1500);
+    }
+}
+
+TEST_CASE("what other programs write comes back, within these bounds", "[deflate]") {
+  struct Producer {
+    const char* program;
+    std::string command;
+    double most_percent;
+  };
+  std::vector<Producer> producers;
+  for (int level = 1; level <= 9; ++level) {
+    producers.push_back({"gzip", fmt::format("gzip -n -c -{}", level), 0.1});
+    producers.push_back({"pigz", fmt::format("pigz -n -c -{}", level), 0.1});
+  }
+  producers.push_back({"gzip", "gzip --rsyncable -n -c", 0.5});
+  producers.push_back({"pigz", "pigz -i -n -c", 0.1});
+  for (int level = 1; level <= 9; ++level)
+    producers.push_back({"libdeflate-gzip", fmt::format("libdeflate-gzip -c -{}", level), 9});
+  for (const int level : {1, 5, 9})
+    producers.push_back({"7z", fmt::format("7z a -bd -tgzip -so -mx={} dummy", level), 20});
+  producers.push_back({"zopfli", "zopfli -c --i2", 25});
+  const Bytes plain = testing::mixed_content(1 << 20);
+  for (const Producer& producer : producers) {
+    if (!testing::has_program(producer.program)) continue;
+    const Bytes stream = testing::gzip_stream_by(producer.command, plain);
+    const Opened opened = value_of(open_stream(stream));
+    CAPTURE(producer.command, opened.reconstruction.size(), opened.compressed_bytes);
+    REQUIRE(opened.compressed_bytes + 8 == stream.size());
+    REQUIRE(equal(opened.plain, plain));
+    REQUIRE(equal(value_of(rebuild_stream(opened.plain, opened.reconstruction)),
+                  ByteView(stream).first(opened.compressed_bytes)));
+    CHECK(percent(opened.reconstruction.size(), opened.compressed_bytes) <= producer.most_percent);
+  }
+}
+
+TEST_CASE("small and odd contents come back", "[deflate]") {
+  testing::Random random(11);
+  for (int round = 0; round < 400; ++round) {
+    const std::size_t size = random.below(round % 4 == 0 ? 20 : 3000);
+    Bytes plain = round % 3 == 0   ? testing::random_bytes(random.next(), size)
+                  : round % 3 == 1 ? testing::text_like(random.next(), size)
+                                   : Bytes(size, 'a');
+    const ZlibOptions options{.level = static_cast<int>(random.below(10)),
+                              .memory = static_cast<int>(1 + random.below(9)),
+                              .strategy = static_cast<int>(random.below(5))};
+    CAPTURE(round, size, options.level, options.memory, options.strategy);
+    OpenLimits limits;
+    limits.most_percent = 10000;
+    CHECK(round_trip(zlib_stream(plain, options), plain, limits) <= 120);
+  }
+}
+
+TEST_CASE("a stream's encoder is a hint for the next", "[deflate]") {
+  const Bytes plain = testing::real_text(100000);
+  const Bytes stream = zlib_stream(plain, {.level = 7});
+  const auto reader = [&stream] {
+    return [rest = ByteView(stream)](std::span<std::uint8_t> into) mutable -> Result<std::size_t> {
+      const std::size_t size = std::min(into.size(), rest.size());
+      std::copy_n(rest.begin(), size, into.begin());
+      rest = rest.subspan(size);
+      return size;
+    };
+  };
+  Opener first(reader(), {});
+  const Bytes once = value_of(first.next())->reconstruction;
+  const auto hint = first.hint();
+  REQUIRE(hint != nullptr);
+  Opener second(reader(), {}, hint);
+  CHECK(value_of(second.next())->reconstruction == once);
+  CHECK_FALSE(value_of(second.next()).has_value());
+}
+
+TEST_CASE("the deflate self-test passes", "[deflate]") { testing::require_ok(self_test()); }
+
+}  // namespace
+}  // namespace kin::formats::deflate
