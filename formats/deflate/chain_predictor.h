@@ -9,9 +9,9 @@
 
 #include "formats/deflate/hash_functions.h"
 #include "formats/deflate/predictor.h"
+#include "formats/deflate/same_bytes.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <vector>
 
@@ -41,6 +41,8 @@ class ChainPredictor final : public Predictor {
     // Steps are found by place, and places have moved.
     std::rotate(steps_.begin(), steps_.begin() + (dropped & ring_mask_), steps_.end());
   }
+
+  void begin_block(std::uint32_t, std::uint32_t, ByteView, ByteView) override {}
 
   Token predict(std::uint32_t at, std::uint32_t limit) override {
     deferred_ = false;
@@ -142,24 +144,6 @@ class ChainPredictor final : public Predictor {
         (parameters_.filtered || (match.length == 3 && match.distance > 4096 && parameters_.skip_far_threes)))
       return {};
     return match;
-  }
-
-  static std::uint32_t same_bytes(const std::uint8_t* a, const std::uint8_t* b, std::uint32_t most) {
-    std::uint32_t length = 0;
-    while (length + 8 <= most) {
-      std::uint64_t x, y;
-      std::memcpy(&x, a + length, 8);
-      std::memcpy(&y, b + length, 8);
-      if (x != y) {
-        if constexpr (std::endian::native == std::endian::little)
-          return length + static_cast<std::uint32_t>(std::countr_zero(x ^ y)) / 8;
-        else
-          return length + static_cast<std::uint32_t>(std::countl_zero(x ^ y)) / 8;
-      }
-      length += 8;
-    }
-    while (length < most && a[length] == b[length]) ++length;
-    return length;
   }
 
   static std::uint16_t load16(const std::uint8_t* from) {

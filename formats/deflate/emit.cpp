@@ -106,14 +106,7 @@ Result<void> write_block(BitWriter& out, const Block& block, const Frequencies& 
     return {};
   }
   if (block.type == BlockType::fixed) {
-    static const auto kLitLen = [] {
-      std::array<std::uint8_t, 288> lengths{};
-      for (std::size_t i = 0; i < lengths.size(); ++i) lengths[i] = fixed_length(i);
-      return lengths;
-    }();
-    static constexpr std::array<std::uint8_t, kDistanceSymbols> kDistance = {
-        5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5};
-    write_tokens(out, make_codes(kLitLen, kDistance, used), block, plain);
+    write_tokens(out, make_codes(kFixedLitLen, kFixedDistance, used), block, plain);
     return {};
   }
   const Codes codes = make_codes(block.header.lit_len, block.header.distance, used);

@@ -5,6 +5,7 @@
 #include "formats/deflate/estimate.h"
 
 #include "formats/deflate/block_end.h"
+#include "formats/deflate/huffman.h"
 #include "formats/deflate/predictor.h"
 
 #include <algorithm>
@@ -38,8 +39,10 @@ class Trial {
   void run(std::size_t tokens, std::size_t most_wrong) {
     while (block_ < input_.blocks.size() && seen_ < tokens && wrong_ <= most_wrong) {
       const Block& block = input_.blocks[block_];
-      const std::uint32_t end = block.flushed ? block_start() + block.plain_size : input_.window.end();
+      const bool ends = block.flushed || parameters_.parser == Parser::optimal;
+      const std::uint32_t end = ends ? block_start() + block.plain_size : input_.window.end();
       if (block.type == BlockType::stored) skip(block.plain_size);
+      if (token_ == 0 && parameters_.parser == Parser::optimal) begin_block(block);
       for (; token_ < block.tokens.size() && seen_ < tokens && wrong_ <= most_wrong; ++token_) {
         const Token token = block.tokens[token_];
         if (predictor_->predict(at_, end) != token) ++wrong_;
@@ -58,6 +61,13 @@ class Trial {
 
  private:
   std::uint32_t block_start() const { return at_ - into_block_; }
+
+  void begin_block(const Block& block) {
+    const std::uint32_t end = at_ + block.plain_size;
+    if (block.type == BlockType::fixed) predictor_->begin_block(at_, end, kFixedLitLen, kFixedDistance);
+    if (block.type == BlockType::dynamic)
+      predictor_->begin_block(at_, end, block.header.lit_len, block.header.distance);
+  }
 
   void skip(std::uint32_t size) {
     for (const std::uint32_t end = at_ + size; at_ < end;) {
@@ -228,6 +238,7 @@ EndKind end_kind(const Block& block, const Parameters& parameters) {
 }
 
 Parameters with_block_rule(const EstimateInput& input, Parameters parameters) {
+  if (parameters.parser == Parser::optimal) return parameters;
   std::vector<std::uint8_t> sizes;
   for (const Block& block : input.blocks)
     for (std::uint8_t log = 7; log <= 17; ++log)
@@ -283,6 +294,15 @@ Parameters estimate(const EstimateInput& input, const std::optional<Parameters>&
                                        [](const auto& a, const auto& b) { return a->wrong() < b->wrong(); });
   Parameters out = (*winner)->parameters();
   out.rule = BlockRule::none;
+  // Nothing fits well, so it may be one that looks for the cheapest way, which takes long to try.
+  if ((*winner)->wrong() > (*winner)->seen() / 20) {
+    Parameters optimal;
+    optimal.parser = Parser::optimal;
+    optimal.chain = 512;
+    Trial trial(input, optimal);
+    trial.run(std::min((*winner)->seen(), kRounds[2]), SIZE_MAX);
+    if (trial.wrong() * (*winner)->seen() < (*winner)->wrong() * trial.seen()) return optimal;
+  }
   return with_block_rule(input, out);
 }
 

@@ -196,6 +196,13 @@ DynamicHeader zlib_header(const Frequencies& frequencies) {
   return out;
 }
 
+DynamicHeader flat_header() {
+  Frequencies flat;
+  flat.lit_len.fill(1);
+  flat.distance.fill(1);
+  return zlib_header(flat);
+}
+
 bool zlib_prefers_fixed(const Frequencies& frequencies, const DynamicHeader& header) {
   std::uint64_t fixed_bits = 0;
   std::uint64_t dynamic_bits = 14 + 3 * std::uint64_t{header.item_lengths_written};

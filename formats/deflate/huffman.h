@@ -39,6 +39,20 @@ constexpr std::uint8_t fixed_length(std::size_t symbol) {
   return symbol < 144 ? 8 : symbol < 256 ? 9 : symbol < 280 ? 7 : 8;
 }
 
+inline constexpr auto kFixedLitLen = [] {
+  std::array<std::uint8_t, 288> out{};
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = fixed_length(i);
+  return out;
+}();
+inline constexpr auto kFixedDistance = [] {
+  std::array<std::uint8_t, kDistanceSymbols> out{};
+  out.fill(5);
+  return out;
+}();
+
+// A header to start from where none is known.
+DynamicHeader flat_header();
+
 // The code words for these lengths, bits reversed as the wire wants them.
 void assign_codes(ByteView lengths, std::span<std::uint16_t> codes);
 

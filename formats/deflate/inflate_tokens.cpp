@@ -1,5 +1,7 @@
 #include "formats/deflate/inflate_tokens.h"
 
+#include "formats/deflate/huffman.h"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -13,12 +15,6 @@ constexpr std::size_t kSlack = kMostMatch + 16;  // a match is copied in steps o
 
 Error corrupt(const char* what) { return {ErrorCode::corrupt, std::string("deflate: ") + what}; }
 Error too_large() { return {ErrorCode::unsupported, "deflate: larger than the limit"}; }
-
-std::array<std::uint8_t, 288> fixed_lit_len() {
-  std::array<std::uint8_t, 288> out{};
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8;
-  return out;
-}
 
 // `from` is `distance` before `to`, and what is there may be part of what is written.
 void copy_match(std::uint8_t* to, std::uint32_t distance, std::uint32_t length) {
@@ -47,13 +43,9 @@ Result<Block> BlockReader::next(Bytes& plain, std::size_t most_plain) {
     return block;
   }
   if (block.type == BlockType::fixed) {
-    static const auto kLengths = fixed_lit_len();
-    static const std::array<std::uint8_t, 32> kDistances = [] {
-      std::array<std::uint8_t, 32> out{};
-      out.fill(5);
-      return out;
-    }();
-    lit_len_.build(kLengths, kLitLenBits);
+    static constexpr std::array<std::uint8_t, 32> kDistances = {
+        5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5};
+    lit_len_.build(kFixedLitLen, kLitLenBits);
     distance_.build(kDistances, kDistanceBits);
   } else {
     KIN_TRY(read_header(block.header));

@@ -60,7 +60,7 @@ Parameters decode_parameters(WireReader& in) {
   out.flush = static_cast<FlushHistory>(flags >> 4);
   out.block_log = blocks & 31;
   out.rule = static_cast<BlockRule>(blocks >> 5);
-  if (out.parser > Parser::lazy || out.hash > HashKind::chromium_4 || out.hash_bits < 8 ||
+  if (out.parser > Parser::optimal || out.hash > HashKind::chromium_4 || out.hash_bits < 8 ||
       out.hash_bits > 17 || (out.hash == HashKind::chromium_4 && out.hash_bits > 16) || out.window_bits < 9 ||
       out.flush > FlushHistory::reinsert || (flags & 8) != 0 || out.rule > BlockRule::gzip ||
       out.block_log < 7 || out.block_log > 20)
@@ -71,7 +71,8 @@ Parameters decode_parameters(WireReader& in) {
   out.nice = static_cast<std::uint16_t>(in.varint_up_to(258));
   out.chain = static_cast<std::uint16_t>(in.varint_up_to(4096));
   out.insert_most = static_cast<std::uint16_t>(in.varint_up_to(258));
-  if (out.nice < 3 || out.chain < 4) in.fail();
+  if (out.nice < 3 || out.chain < 4 || (out.parser == Parser::optimal && out.rule != BlockRule::none))
+    in.fail();
   return out;
 }
 

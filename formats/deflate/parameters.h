@@ -13,6 +13,7 @@ enum class Parser : std::uint8_t {
   runs = 1,      // zlib's Z_RLE
   greedy = 2,    // zlib's levels 1 to 3: takes the match that it finds
   lazy = 3,      // zlib's levels 4 to 9: unless the next place has a longer one
+  optimal = 4,   // the cheapest way through a block; the block rule is none
 };
 
 enum class HashKind : std::uint8_t {

@@ -1,6 +1,7 @@
 #include "formats/deflate/predictor.h"
 
 #include "formats/deflate/chain_predictor.h"
+#include "formats/deflate/optimal_predictor.h"
 
 #include <algorithm>
 
@@ -16,6 +17,7 @@ class RunPredictor final : public Predictor {
     bytes_ = bytes;
     first_ -= std::min(first_, dropped);
   }
+  void begin_block(std::uint32_t, std::uint32_t, ByteView, ByteView) override {}
   Token predict(std::uint32_t at, std::uint32_t limit) override {
     found_ = {};
     if (!finds_runs_ || at <= first_ || at >= limit) return {};
@@ -49,6 +51,8 @@ class RunPredictor final : public Predictor {
 std::unique_ptr<Predictor> Predictor::make(const Parameters& parameters, std::uint32_t first) {
   if (parameters.parser == Parser::literals || parameters.parser == Parser::runs)
     return std::make_unique<RunPredictor>(parameters.parser == Parser::runs, first);
+  if (parameters.parser == Parser::optimal)
+    return std::make_unique<OptimalPredictor>(parameters.chain, first);
   switch (parameters.hash) {
     case HashKind::zlib:
       return std::make_unique<ChainPredictor<ZlibHash>>(parameters, first);

@@ -7,6 +7,7 @@
 
 #include "formats/deflate/parameters.h"
 #include "formats/deflate/token.h"
+#include "lib/base/bytes.h"
 
 #include <cstdint>
 #include <memory>
@@ -27,6 +28,10 @@ class Predictor {
   // The buffer; what was in it before is still there, `dropped` earlier in it than it was. At least
   // kReadBeyond bytes behind its end may be read, and all before `first`.
   virtual void set_bytes(const std::uint8_t* bytes, std::uint32_t dropped) = 0;
+
+  // What is known of a block before its tokens, with parameters whose parser is Parser::optimal: where it
+  // ends, and the code lengths of its symbols.
+  virtual void begin_block(std::uint32_t at, std::uint32_t end, ByteView lit_len, ByteView distance) = 0;
 
   // The token at `at`, for an encoder that knows its input up to `limit`.
   virtual Token predict(std::uint32_t at, std::uint32_t limit) = 0;

@@ -39,6 +39,9 @@ class RecordingPredictor final : public Predictor {
   void set_bytes(const std::uint8_t* bytes, std::uint32_t dropped) override {
     real_->set_bytes(bytes, dropped);
   }
+  void begin_block(std::uint32_t at, std::uint32_t end, ByteView lit_len, ByteView distance) override {
+    real_->begin_block(at, end, lit_len, distance);
+  }
   Token predict(std::uint32_t at, std::uint32_t limit) override {
     const Token predicted = real_->predict(at, limit);
     record_.answers.push_back({at, predicted, real_->match_instead()});
@@ -69,6 +72,7 @@ class ReplayedPredictor final : public Predictor {
   explicit ReplayedPredictor(PredictionRecord& record) : record_(record) {}
 
   void set_bytes(const std::uint8_t*, std::uint32_t) override {}
+  void begin_block(std::uint32_t, std::uint32_t, ByteView, ByteView) override {}
   // A question that was not asked gets an answer that fits nothing.
   Token predict(std::uint32_t at, std::uint32_t) override {
     if (record_.next_answer == record_.answers.size() || record_.answers[record_.next_answer].at != at)

@@ -42,6 +42,7 @@ class StreamCodec {
   std::uint8_t code_padding(Coder& coder, std::uint32_t bits, std::uint8_t padding);
 
  private:
+  bool is_optimal() const { return parameters_.parser == Parser::optimal; }
   template <class Coder>
   bool code_end_kind(Coder& coder, Block& block, bool aligned);
   template <class Coder>
@@ -51,7 +52,9 @@ class StreamCodec {
   template <class Coder>
   bool code_irregular(Coder& coder, Block& block);
   template <class Coder>
-  bool code_type(Coder& coder, Block& block, Frequencies& used);
+  bool code_type(Coder& coder, Block& block, const Frequencies& used);
+  template <class Coder>
+  bool code_type_first(Coder& coder, Block& block);
 
   PlainWindow window_;
   Parameters parameters_;
@@ -66,6 +69,9 @@ class StreamCodec {
   std::array<Chance, 8> empty_stored_;  // by the bit it starts with
   std::array<Chance, 2> other_type_;
   Chance same_gap_, same_stored_, padded_, any_irregular_;
+  Chance fixed_first_;
+  NumberModel plain_size_;
+  DynamicHeader last_header_ = flat_header();
   NumberModel count_, gap_, stored_, padding_, irregular_;
   EndKind previous_end_ = EndKind::rule;
   std::uint32_t previous_gap_ = 0, previous_stored_ = 0;
@@ -131,13 +137,26 @@ bool StreamCodec::code_tokens(Coder& coder, Block& block, bool last) {
     limit = start + block.plain_size;
   } else if (block.end == EndKind::input_end) {
     if (!last || window_.left() == 0) return false;
+  } else if (is_optimal()) {
+    block.plain_size = plain_size_.code(coder, block.plain_size);
+    if (block.plain_size == 0 || block.plain_size > window_.left()) return false;
+    limit = start + block.plain_size;
   } else if (block.end == EndKind::count) {
     count = count_.code(coder, static_cast<std::uint32_t>(block.tokens.size()));
     if (count == 0 || count > window_.left()) return false;
   }
 
+  if (is_optimal()) {
+    if (!code_type_first(coder, block)) return false;
+    if (block.type == BlockType::fixed)
+      predictor_->begin_block(start, limit, kFixedLitLen, kFixedDistance);
+    else
+      predictor_->begin_block(start, limit, block.header.lit_len, block.header.distance);
+  }
+
   BlockEnd rule(parameters_);
-  const bool by_rule = block.end == EndKind::rule, by_count = block.end == EndKind::count;
+  const bool by_rule = block.end == EndKind::rule && !is_optimal();
+  const bool by_count = block.end == EndKind::count && !is_optimal();
   std::uint32_t at = start;
   if constexpr (Coder::kDecodes) block.tokens.reserve(std::min<std::size_t>(window_.left(), 32768));
   for (std::size_t i = 0;;) {
@@ -174,8 +193,7 @@ bool StreamCodec::code_irregular(Coder& coder, Block& block) {
 }
 
 template <class Coder>
-bool StreamCodec::code_type(Coder& coder, Block& block, Frequencies& used) {
-  used = count_symbols(block, window_.at(window_.position()));
+bool StreamCodec::code_type(Coder& coder, Block& block, const Frequencies& used) {
   const DynamicHeader predicted = zlib_header(used);
   const bool empty = block.end == EndKind::empty;
   const bool expects_fixed = zlib_prefers_fixed(used, predicted);
@@ -185,6 +203,17 @@ bool StreamCodec::code_type(Coder& coder, Block& block, Frequencies& used) {
           : expects_fixed;
   block.type = is_fixed ? BlockType::fixed : BlockType::dynamic;
   return is_fixed || header_.code(coder, block.header, predicted);
+}
+
+// Without the tokens, the best guess is the block before.
+template <class Coder>
+bool StreamCodec::code_type_first(Coder& coder, Block& block) {
+  const bool is_fixed = coder.bit(fixed_first_, block.type == BlockType::fixed);
+  block.type = is_fixed ? BlockType::fixed : BlockType::dynamic;
+  if (is_fixed) return true;
+  if (!header_.code(coder, block.header, last_header_)) return false;
+  last_header_ = block.header;
+  return true;
 }
 
 template <class Coder>
@@ -199,7 +228,10 @@ bool StreamCodec::code_block(Coder& coder, Block& block, std::uint32_t start_bit
     if (!code_stored(coder, block, start_bit)) return false;
   } else {
     if (block.end != EndKind::empty && !code_tokens(coder, block, last)) return false;
-    if (!code_irregular(coder, block) || !code_type(coder, block, used)) return false;
+    if (!code_irregular(coder, block)) return false;
+    used = count_symbols(block, window_.at(window_.position()));
+    const bool known = is_optimal() && block.end != EndKind::empty;
+    if (!known && !code_type(coder, block, used)) return false;
   }
   window_.advance(block.plain_size);
   since_flush_ += block.plain_size;
