@@ -131,6 +131,21 @@ void add_zlib_levels(std::vector<Parameters>& out, const Parameters& base, const
   }
 }
 
+// Microsoft Office: zlib's parsers at levels of its own, always with the memory level 7.
+void add_office(std::vector<Parameters>& out, const Traits& traits) {
+  for (const int level : {2, 4}) {
+    Parameters row = zlib_level(level);
+    row.hash_bits = 14;
+    row.nice = 258;
+    row.chain = level == 2 ? 16 : 32;
+    if (level == 2) row.insert_most = 4;
+    out.push_back(row);
+    if (!traits.flushes) continue;
+    row.flush = FlushHistory::clear;
+    out.push_back(row);
+  }
+}
+
 // Encoders of which we know little: the longest match at the shortest distance is what most want.
 void add_others(std::vector<Parameters>& out) {
   Parameters other;
@@ -197,6 +212,7 @@ std::vector<Parameters> candidates(const EstimateInput& input, const Parameters&
         base.window_bits = 15;
       }
     }
+    add_office(out, traits);
     base.hash = HashKind::crc32c_3;
     base.hash_bits = std::max<std::uint8_t>(15, hash_bits.front());
     add_zlib_levels(out, base, traits);
