@@ -133,12 +133,8 @@ void add_zlib_levels(std::vector<Parameters>& out, const Parameters& base, const
 
 // Microsoft Office: zlib's parsers at levels of its own, always with the memory level 7.
 void add_office(std::vector<Parameters>& out, const Traits& traits) {
-  for (const int level : {2, 4}) {
-    Parameters row = zlib_level(level);
-    row.hash_bits = 14;
-    row.nice = 258;
-    row.chain = level == 2 ? 16 : 32;
-    if (level == 2) row.insert_most = 4;
+  for (const int number : {10, 11}) {
+    Parameters row = preset(number);
     out.push_back(row);
     if (!traits.flushes) continue;
     row.flush = FlushHistory::clear;

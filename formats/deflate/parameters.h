@@ -58,6 +58,9 @@ struct Parameters {
 // The rows of zlib's table of levels, 1 to 9; gzip, Info-ZIP and Chromium have the same.
 Parameters zlib_level(int level);
 
+// Those that are written as a number: zlib's levels, and Microsoft Office's, 10 (fast) and 11.
+Parameters preset(int number);
+
 void encode_parameters(WireWriter& out, const Parameters& parameters);
 // Fails the reader if a value is none that an encoder here would write.
 Parameters decode_parameters(WireReader& in);

@@ -55,6 +55,14 @@ TEST_CASE("zlib's streams of every strategy and window are predicted", "[deflate
   }
 }
 
+TEST_CASE("the limits of Microsoft Office are known", "[deflate]") {
+  const Bytes plain = testing::mixed_content(1 << 19);
+  const ZlibOptions fast{.level = 2, .memory = 7, .chain = 16, .insert = 4};
+  const ZlibOptions slow{.level = 4, .memory = 7, .chain = 32, .insert = 4};
+  CHECK(round_trip(zlib_stream(plain, fast), plain) <= 100);
+  CHECK(round_trip(zlib_stream(plain, slow), plain) <= 100);
+}
+
 TEST_CASE("flushed streams are predicted", "[deflate]") {
   const Bytes plain = testing::mixed_content(1 << 19);
   for (const int flush : {Z_PARTIAL_FLUSH, Z_SYNC_FLUSH, Z_FULL_FLUSH, Z_BLOCK})

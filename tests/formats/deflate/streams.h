@@ -23,12 +23,14 @@ struct ZlibOptions {
   int level = 6, memory = 8, window = 15, strategy = Z_DEFAULT_STRATEGY;
   int flush = Z_NO_FLUSH;  // after every `flush_every` bytes
   std::size_t flush_every = 0;
+  int chain = 0, insert = 0;  // of a level, if not zlib's own; the nice length is 258 then
 };
 
 inline Bytes zlib_stream(ByteView plain, const ZlibOptions& options = {}) {
   z_stream stream{};
   REQUIRE(::deflateInit2(&stream, options.level, Z_DEFLATED, -options.window, options.memory,
                          options.strategy) == Z_OK);
+  if (options.chain != 0) REQUIRE(::deflateTune(&stream, 4, options.insert, 258, options.chain) == Z_OK);
   const std::size_t step = options.flush_every == 0 ? plain.size() : options.flush_every;
   Bytes out(::deflateBound(&stream, plain.size()) + 1024 + 64 * (step == 0 ? 1 : plain.size() / step));
   stream.next_out = out.data();
