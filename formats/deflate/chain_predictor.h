@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 #include <vector>
 
 namespace kin::formats::deflate {
@@ -47,7 +48,7 @@ class ChainPredictor final : public Predictor {
   Token predict(std::uint32_t at, std::uint32_t limit) override {
     deferred_ = false;
     if (parameters_.parser == Parser::greedy) {
-      found_ = search(at, 2, parameters_.chain, limit);
+      found_ = accepted(search(at, 2, parameters_.chain, limit));
       return found_;
     }
     insert_until(at);
@@ -123,6 +124,8 @@ class ChainPredictor final : public Predictor {
   }
 
  private:
+  // Go does with four bytes what zlib does with three.
+  static constexpr std::uint32_t kShortest = std::is_same_v<Hash, MultipliedHash<true>> ? 4 : 3;
   static constexpr std::size_t kSmallRing = 32768;
   static constexpr std::uint32_t kMostSteps = 4096;     // to walk for a distance that was not predicted
   static constexpr std::int32_t kNowhere = -(1 << 30);  // so far back that no reach is so long
@@ -140,8 +143,8 @@ class ChainPredictor final : public Predictor {
   }
 
   Token accepted(Token match) const {
-    if (match.length <= 5 &&
-        (parameters_.filtered || (match.length == 3 && match.distance > 4096 && parameters_.skip_far_threes)))
+    if (match.length <= 5 && (parameters_.filtered || (match.length == kShortest && match.distance > 4096 &&
+                                                       parameters_.skip_far_threes)))
       return {};
     return match;
   }

@@ -158,6 +158,8 @@ void add_others(std::vector<Parameters>& out) {
   out.push_back(other);
   other.hash = HashKind::multiplied_4;
   out.push_back(other);
+  other.skip_far_threes = false;
+  out.push_back(other);
   other.hash = HashKind::multiplied_3;
   other.parser = Parser::greedy;
   other.lazy = 0;
@@ -167,11 +169,14 @@ void add_others(std::vector<Parameters>& out) {
   other.chain = 4;
   out.push_back(other);
   // Go has zlib's table, but takes no match of three.
-  for (const int level : {6, 9, 5, 4, 7, 8}) {
+  for (const int level : {6, 9, 5, 4, 7, 8, 2, 3}) {
     Parameters row = zlib_level(level);
     row.hash = HashKind::multiplied_4;
     row.hash_bits = 17;
     row.zlib_window = false;
+    row.skip_far_threes = true;
+    out.push_back(row);
+    row.skip_far_threes = false;  // libdeflate is not so different
     out.push_back(row);
   }
 }

@@ -44,7 +44,7 @@ struct Parameters {
   std::uint8_t hash_bits = 15;
   std::uint8_t window_bits = 15;
   bool zlib_window = true;      // never the first byte, nor the farthest 262 of the window
-  bool skip_far_threes = true;  // zlib's TOO_FAR
+  bool skip_far_threes = true;  // zlib's TOO_FAR; with a hash of multiplied_4, fours
   bool filtered = false;        // zlib's Z_FILTERED: no match of up to 5
   std::uint16_t good = 8, lazy = 16, nice = 128, chain = 128;
   std::uint16_t insert_most = 258;  // greedy: the inside of longer matches stays unknown
