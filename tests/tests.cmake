@@ -67,6 +67,13 @@ target_compile_definitions(deflate_tests PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_S
 add_test(NAME unit_deflate COMMAND deflate_tests)
 add_dependencies(unit_tests deflate_tests)
 
+# What small corpora take, to the byte: tests/ratio/results.csv. Slow under sanitizers, where it would count the same.
+add_executable(ratio_test tests/ratio/corpora.cpp tests/ratio/ratio_test.cpp)
+target_link_libraries(ratio_test PRIVATE kin_settings kin_store kin_lib PkgConfig::zstd)
+target_compile_definitions(ratio_test PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
+add_test(NAME ratio COMMAND ratio_test)
+set_tests_properties(ratio PROPERTIES LABELS slow SKIP_RETURN_CODE 77)
+
 # Measures, and is no test: scripts/bench features.
 add_executable(feature_store_bench EXCLUDE_FROM_ALL tests/bench/feature_store_bench.cpp)
 target_link_libraries(feature_store_bench PRIVATE kin_settings kin_store kin_lib)

@@ -4,6 +4,7 @@
 #include "lib/engine/dry_run_store.h"
 #include "lib/engine/restore.h"
 #include "store/repository.h"
+#include "tests/support/edits.h"
 #include "tests/support/expect.h"
 #include "tests/support/memory_resume_log.h"
 #include "tests/support/random_bytes.h"
@@ -77,42 +78,6 @@ void check_files(const Files& files, const std::string& directory) {
   for (const auto& [name, bytes] : files)
     if (value_of(read_file(directory + "/tree/" + name, 1 << 30)) != bytes)
       FAIL(name << " came back changed");
-}
-
-// Seeded edits of the kinds that people and programs make.
-Bytes edit(Bytes content, Random& random, int edits) {
-  for (; edits > 0 && content.size() > 1000; --edits) {
-    const auto at = static_cast<std::ptrdiff_t>(random.below(content.size() - 500));
-    const auto length = static_cast<std::ptrdiff_t>(1 + random.below(400));
-    const auto begin = content.begin() + at;
-    switch (random.below(5)) {
-      case 0: {  // insert
-        const Bytes added = text_like(random.next(), static_cast<std::size_t>(length));
-        content.insert(begin, added.begin(), added.end());
-        break;
-      }
-      case 1:  // delete
-        content.erase(begin, begin + length);
-        break;
-      case 2: {  // move
-        const Bytes moved(begin, begin + length);
-        content.erase(begin, begin + length);
-        const auto to = static_cast<std::ptrdiff_t>(random.below(content.size()));
-        content.insert(content.begin() + to, moved.begin(), moved.end());
-        break;
-      }
-      case 3: {  // duplicate
-        const Bytes copy(begin, begin + length);
-        content.insert(begin, copy.begin(), copy.end());
-        break;
-      }
-      default: {  // scramble
-        const Bytes noise = random_bytes(random.next(), static_cast<std::size_t>(length) / 8 + 1);
-        std::copy(noise.begin(), noise.end(), begin);
-      }
-    }
-  }
-  return content;
 }
 
 Files versions(std::uint64_t seed, std::size_t size, int count) {
