@@ -74,9 +74,11 @@ target_compile_definitions(ratio_test PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOUR
 add_test(NAME ratio COMMAND ratio_test)
 set_tests_properties(ratio PROPERTIES LABELS slow SKIP_RETURN_CODE 77)
 
-# Measures, and is no test: scripts/bench features.
+# They measure, and are no tests: scripts/bench features, scripts/bench sketch.
 add_executable(feature_store_bench EXCLUDE_FROM_ALL tests/bench/feature_store_bench.cpp)
 target_link_libraries(feature_store_bench PRIVATE kin_settings kin_store kin_lib)
+add_executable(scanner_bench EXCLUDE_FROM_ALL tests/bench/scanner_bench.cpp)
+target_link_libraries(scanner_bench PRIVATE kin_settings kin_lib)
 
 # So does this: files of deflate streams, beside zlib.
 add_executable(deflate_bench EXCLUDE_FROM_ALL tests/bench/deflate_bench.cpp)
