@@ -3,6 +3,8 @@
 #include "lib/base/wire.h"
 #include "lib/object/content.h"
 #include "lib/object/tree.h"
+#include "store/chain_check.h"
+#include "store/short_id.h"
 
 #include <fmt/core.h>
 
@@ -14,29 +16,24 @@
 namespace kin::store {
 namespace {
 
-// Which ids were seen. 16 of the 32 bytes tell them apart for certain enough, and a mistake only skips a
-// check.
+// Which ids were seen.
 class SeenIds {
  public:
-  bool add(const ObjectId& id) {
-    std::pair<std::uint64_t, std::uint64_t> key;
-    std::memcpy(&key.first, id.bytes.data(), 8);
-    std::memcpy(&key.second, id.bytes.data() + 8, 8);
-    return seen_.insert(key).second;
-  }
+  bool add(const ObjectId& id) { return seen_.insert(ShortId(id)).second; }
   std::size_t size() const { return seen_.size(); }
 
  private:
-  struct Hash {
-    std::size_t operator()(const std::pair<std::uint64_t, std::uint64_t>& key) const { return key.first; }
-  };
-  std::unordered_set<std::pair<std::uint64_t, std::uint64_t>, Hash> seen_;
+  std::unordered_set<ShortId, ShortIdHash> seen_;
 };
 
 class Check {
  public:
   Check(Repository& repository, const ReadSubset& subset, const CheckObserver& observer, std::stop_token stop)
-      : repository_(repository), subset_(subset), observer_(observer), stop_(std::move(stop)) {}
+      : repository_(repository),
+        subset_(subset),
+        observer_(observer),
+        stop_(std::move(stop)),
+        chains_(repository) {}
 
   Result<CheckStats> run();
 
@@ -70,6 +67,7 @@ class Check {
   const CheckObserver& observer_;
   const std::stop_token stop_;
   CheckStats stats_;
+  ChainCheck chains_;
   std::vector<FileInfo> packs_;                                    // by name
   std::map<std::string, std::set<std::uint64_t>> indexed_blocks_;  // offsets, of the packs to be read
   SeenIds seen_trees_, seen_objects_;
@@ -149,13 +147,13 @@ Result<void> Check::check_index() {
       const std::string name = pack.id.hex();
       indexed.insert(name);
       const auto at = sizes.find(name);
-      if (at == sizes.end()) {
-        if (reported.insert(name).second) problem(FileName{FileKind::pack, name}.text() + " is missing");
-      } else if (at->second != pack.size) {
-        if (reported.insert(name).second)
-          problem(fmt::format("{} has {} bytes instead of {}", FileName{FileKind::pack, name}.text(),
-                              at->second, pack.size));
-      }
+      if (at != sizes.end() && at->second == pack.size) continue;
+      const std::string text = FileName{FileKind::pack, name}.text();
+      const std::string what =
+          at == sizes.end() ? text + " is missing"
+                            : fmt::format("{} has {} bytes instead of {}", text, at->second, pack.size);
+      chains_.add_damaged_pack(pack.id, what, at == sizes.end() ? 0 : at->second);
+      if (reported.insert(name).second) problem(what);
     }
     for (const IndexBlock& block : segment->blocks) {
       const std::string name = segment->packs[block.pack].id.hex();
@@ -173,11 +171,18 @@ Result<void> Check::check_content(const Node& node, const std::string& where) {
       [&](const Extent& extent, std::uint64_t) -> Result<void> {
         if (extent.kind == Extent::Kind::hole || !seen_objects_.add(extent.id)) return {};
         KIN_TRY_ASSIGN(const std::optional<Location> location, repository_.find_location(extent.id));
-        if (location && location->size == extent.size) return {};
+        std::optional<std::string> fault;
+        if (!location) {
+          fault = "is missing";
+        } else if (location->size != extent.size) {
+          fault = fmt::format("has {} bytes instead of {}", location->size, extent.size);
+        } else {
+          KIN_TRY_ASSIGN(fault, chains_.find_fault(*location));
+          if (fault) fault = "cannot be read: " + *fault;
+        }
+        if (!fault) return {};
         bad_objects_.insert(extent.id);
-        problem(where, location ? fmt::format("object {} has {} bytes instead of {}", extent.id.short_hex(),
-                                              location->size, extent.size)
-                                : fmt::format("object {} is missing", extent.id.short_hex()));
+        problem(where, fmt::format("object {} {}", extent.id.short_hex(), *fault));
         return {};
       },
       [&](const ObjectId& id) { return seen_objects_.add(id); });
@@ -270,25 +275,32 @@ Result<bool> Check::is_whole(const Node& file) {
 
 void Check::check_pack(const FileInfo& pack) {
   const FileName name{FileKind::pack, pack.name};
+  const ObjectId id = ObjectId::from_hex(pack.name).value_or(ObjectId{});  // list() gives no other names
+  const auto unreadable = [&](const std::string& what) {
+    problem(what);
+    chains_.add_damaged_pack(id, what, 0);
+  };
   const auto file = repository_.backend().get(name);
-  if (!file) return problem(file.error().message());
+  if (!file) return unreadable(file.error().message());
   stats_.bytes_read += file->size();
   if (hex(hash(*file)) != pack.name) problem(name.text() + ": checksum mismatch: the file is damaged");
   // Even so: which blocks are lost, and which are not?
   std::set<std::uint64_t> missing = std::move(indexed_blocks_[pack.name]);
   const auto salt = read_pack_prefix(*file);
-  if (!salt) return problem(name.text() + ": " + salt.error().message());
+  if (!salt) return unreadable(name.text() + ": " + salt.error().message());
   const auto scanned = scan_pack(
       repository_.sealer(), repository_.backend(), pack,
       [&](const BlockHeader&, BlockRange range) -> Result<void> {
         missing.erase(range.offset);
         const ByteView record = ByteView(*file).subspan(static_cast<std::size_t>(range.offset), range.size);
         const auto content = repository_.decode_record(*salt, range.offset, record);
-        if (!content)
-          problem(fmt::format("{} at byte {}: {}", name.text(), range.offset, content.error().message()));
+        if (content) return {};
+        problem(fmt::format("{} at byte {}: {}", name.text(), range.offset, content.error().message()));
+        chains_.add_damaged_block(id, range.offset);
         return {};
       });
   if (!scanned) problem(scanned.error().message());
+  for (const std::uint64_t offset : missing) chains_.add_damaged_block(id, offset);
   if (!missing.empty())
     problem(fmt::format("{}: {} of its blocks cannot be found in it", name.text(), missing.size()));
 }
@@ -314,9 +326,10 @@ Result<CheckStats> Check::run() {
   // writes meanwhile.
   KIN_TRY_ASSIGN(const std::vector<SnapshotId> snapshots, repository_.list_snapshots());
   KIN_TRY(check_index());
+  // Before the snapshots, so that the files which the damage hits are named.
+  if (subset_.kind != ReadSubset::Kind::none) KIN_TRY(check_packs());
   KIN_TRY(check_snapshots(snapshots));
   KIN_TRY(name_sharers(snapshots));
-  if (subset_.kind != ReadSubset::Kind::none) KIN_TRY(check_packs());
   return stats_;
 }
 

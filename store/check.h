@@ -2,9 +2,10 @@
 //
 // Structure: every key and index segment reads; every pack that is listed is there with the right size; every
 // snapshot reads; every tree, list and content object that it reaches is indexed (trees and lists are decoded
-// on the way). Whatever stands in a file's place and is none is a problem. Data, in addition, for the packs
-// chosen: the file's hash is its name; every block opens, decodes and gives objects with the right ids; every
-// indexed block of the pack is really there. Bounded memory: ids seen are kept as 16 bytes each.
+// on the way), and so are its bases, in packs that are there. Whatever stands in a file's place and is none
+// is a problem. Data, in addition, for the packs chosen: the file's hash is its name; every block opens,
+// decodes and gives objects with the right ids; every indexed block of the pack is really there. Whichever it
+// is, the files that need what is lost are named. Bounded memory: ids seen are kept as 16 bytes each.
 #pragma once
 
 #include "store/repository.h"

@@ -13,6 +13,7 @@ add_executable(kin_tests
   tests/lib/delta/vcdiff_test.cpp
   tests/lib/engine/backup_restore_test.cpp
   tests/lib/engine/block_assembler_test.cpp
+  tests/lib/engine/chain_damage_test.cpp
   tests/lib/engine/file_reader_test.cpp
   tests/lib/engine/path_filter_test.cpp
   tests/lib/engine/recent_contents_test.cpp

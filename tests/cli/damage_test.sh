@@ -151,4 +151,42 @@ for file in hurt/keys/*; do
   [ $opened = 1 ] || fail "a damaged key hinders the other"
   KIN_PASSWORD=first
 done
+
+# A pack with a base in it is lost, or damaged: of many files, the one that leans on it is named and not restored.
+mkdir old new
+python3 - <<'END'
+import random
+pick = random.Random(7)
+for i in range(20):
+    open(f"new/good{i}", "wb").write(pick.randbytes(20000 * i))
+open("old/bad", "wb").write(pick.randbytes(400000))
+END
+printf 'changed' | cat old/bad - >new/bad
+for harm in lost damaged; do
+  rm -rf leaning cache back
+  run 0 -r leaning init
+  run 0 -r leaning backup old
+  pack=$(find leaning/packs -type f -size +300k)
+  [ "$(wc -l <<<"$pack")" = 1 ] || fail "the base is not in a pack of its own"
+  named="bad: .*base.*pack $(basename "$pack" | cut -c 1-8)"
+  run 0 -r leaning backup new
+  case $harm in
+    lost) rm "$pack" ;;
+    damaged) printf 'XX' | dd of="$pack" bs=1 seek=200000 conv=notrunc status=none ;;
+  esac
+  run 13 -r leaning restore latest -t back
+  grep -q "new/$named" err || fail "the file is not named with its base"
+  says "1 could not be restored"
+  [ ! -e back/new/bad ] || fail "a file without its base was restored"
+  for file in new/good*; do cmp -s "$file" "back/$file" || fail "$file was not restored"; done
+  case $harm in
+    lost)
+      run 13 -r leaning check
+      grep -q "/new/$named is missing" err || fail "check does not name the file" ;;
+    damaged) run 0 -r leaning check ;;  # which reads no content
+  esac
+  run 13 -r leaning check --read-data
+  grep -q "/new/bad: " err || fail "check --read-data does not name the file"
+  grep -q good err && fail "a sound file is named"
+done
 echo passed
