@@ -49,6 +49,21 @@ std::size_t IndexSegment::add_missing(const IndexSegment& other,
   return added;
 }
 
+IndexSegment IndexSegment::take_repeats() {
+  std::stable_sort(objects.begin(), objects.end(),
+                   [](const IndexObject& a, const IndexObject& b) { return a.id < b.id; });
+  IndexSegment repeats;
+  for (std::size_t i = 1; i < objects.size(); ++i)
+    if (objects[i].id == objects[i - 1].id && objects[i].block != objects[i - 1].block)
+      repeats.objects.push_back(objects[i]);
+  if (!repeats.objects.empty()) {
+    repeats.packs = packs;
+    repeats.blocks = blocks;
+  }
+  sort();
+  return repeats;
+}
+
 void IndexSegment::sort() {
   std::stable_sort(objects.begin(), objects.end(),
                    [](const IndexObject& a, const IndexObject& b) { return a.id < b.id; });

@@ -46,6 +46,8 @@ struct IndexSegment {
   std::size_t add_missing(const IndexSegment& other,
                           std::map<std::string, std::set<std::uint64_t>>& packs_and_offsets);
   void sort();
+  // Sorts; objects that are listed a second time go into a segment of their own.
+  IndexSegment take_repeats();
   // Time to write it. Packs without a segment are found again by Repository::begin_writing(), so this is
   // generous.
   bool fills_a_segment() const { return objects.size() >= 65536 || packs.size() >= 256; }

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
@@ -195,6 +196,7 @@ Result<void> LocalBackend::put(const FileName& name, ByteView bytes) {
   Pending& entry = pending_[name];
   if (!entry.temporary_path.empty()) ::unlink(entry.temporary_path.c_str());
   entry = *std::move(pending);
+  entry.order = next_temporary_;  // each has taken a number
   return {};
 }
 
@@ -223,14 +225,19 @@ Result<void> LocalBackend::sync() {
     }
     KIN_TRY(pending.fd.close(pending.temporary_path));
   }
-  while (!pending_.empty()) {
-    const auto& [name, pending] = *pending_.begin();
+  // In the order in which they were put: what a crash leaves of it leans on nothing that is gone.
+  std::vector<std::map<FileName, Pending>::iterator> in_order;
+  for (auto at = pending_.begin(); at != pending_.end(); ++at) in_order.push_back(at);
+  std::sort(in_order.begin(), in_order.end(),
+            [](const auto& a, const auto& b) { return a->second.order < b->second.order; });
+  for (const auto& at : in_order) {
+    const auto& [name, pending] = *at;
     auto moved = move_into_place(name, pending);
     // A name may need room, too.
     if (!moved && moved.error().code() == ErrorCode::no_space && give_up_reserve())
       moved = move_into_place(name, pending);
     if (!moved) return std::move(moved).error().context(name.text());
-    pending_.erase(pending_.begin());
+    pending_.erase(at);
   }
   while (!unflushed_folders_.empty()) {
     if (auto flushed = sync_directory(*unflushed_folders_.begin()); !flushed) {

@@ -42,6 +42,7 @@ class LocalBackend : public Backend {
     std::string temporary_path;
     Fd fd;
     std::uint64_t size = 0;
+    std::uint64_t order = 0;  // as they were put
   };
 
   std::string path_of(const FileName& name) const;

@@ -14,9 +14,6 @@ constexpr std::string_view kSnapshotMagic = "KINSNAP1";
 constexpr std::size_t kPacksPerSync = 4;
 constexpr std::int64_t kSecondsPerSync = 10;
 
-// The first bytes of a record: the header of most blocks is shorter.
-constexpr std::size_t kHeaderGuessBytes = 4096;
-
 std::size_t slot_for(const EncodedBlock& block) {
   return is_metadata(block.header.objects.front().kind) ? 1 : 0;
 }
@@ -209,7 +206,7 @@ Result<bool> Repository::contains(const ObjectId& id) {
   }
   KIN_TRY_ASSIGN(const std::optional<Location> location, find_location(id));
   if (!location) return false;
-  return is_sound(*location);
+  return is_sound(id, *location);
 }
 
 bool Repository::is_lost(const ObjectId& pack) const {
@@ -222,151 +219,6 @@ std::vector<ObjectId> Repository::lost_packs() const {
   return {lost_packs_.begin(), lost_packs_.end()};
 }
 
-Result<bool> Repository::is_sound(const Location& location) {
-  {
-    MutexLock lock(mutex_);
-    if (lost_packs_.empty()) return true;
-  }
-  Location at = location;
-  for (unsigned depth = 0; depth <= kMostChain; ++depth) {
-    if (is_lost(at.pack)) return false;
-    if (!at.base) return true;
-    KIN_TRY_ASSIGN(const std::optional<Location> below, find_indexed(*at.base));
-    if (!below) return false;
-    at = *below;
-  }
-  return false;
-}
-
-Result<Bytes> Repository::read_pack(const ObjectId& id, std::uint64_t offset, std::size_t size, Salt& salt) {
-  bool have_salt = false;
-  ObjectId pack = id;
-  {
-    MutexLock lock(mutex_);
-    for (const OpenPack& open : open_packs_) {
-      if (!open.builder || open.id != pack) continue;
-      const ByteView bytes = open.builder->bytes();
-      KIN_TRY_ASSIGN(salt, read_pack_prefix(bytes));
-      const ByteView record = bytes.subspan(static_cast<std::size_t>(offset), size);
-      return Bytes(record.begin(), record.end());
-    }
-    if (const auto named = final_names_.find(pack); named != final_names_.end()) pack = named->second;
-    if (const auto known = salts_.find(pack); known != salts_.end()) {
-      salt = known->second;
-      have_salt = true;
-    }
-  }
-  const FileName name{FileKind::pack, pack.hex()};
-  if (!have_salt) {
-    KIN_TRY_ASSIGN(const Bytes prefix, backend_->get_range(name, 0, PackBuilder::kPrefixBytes));
-    KIN_TRY_ASSIGN(salt, read_pack_prefix(prefix));
-    MutexLock lock(mutex_);
-    salts_.emplace(pack, salt);
-  }
-  return backend_->get_range(name, offset, size);
-}
-
-Result<BlockHeader> Repository::block_header(const BlockRef& block) {
-  const auto read = [&]() -> Result<BlockHeader> {
-    Salt salt;
-    const std::size_t guess = std::min<std::size_t>(block.stored_size, kHeaderGuessBytes);
-    KIN_TRY_ASSIGN(Bytes start, read_pack(block.pack, block.offset, guess, salt));
-    KIN_TRY_ASSIGN(const std::size_t end, header_end(start, block.stored_size));
-    if (end > start.size()) {
-      KIN_TRY_ASSIGN(start, read_pack(block.pack, block.offset, end, salt));
-    }
-    return open_block_header(sealer_, salt, block.offset, start);
-  };
-  auto header = read();
-  if (header) return header;
-  if (header.error().code() == ErrorCode::not_found)
-    return Error(ErrorCode::corrupt, pack_text(block.pack) + " is missing");
-  return std::move(header).error().context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
-}
-
-Result<BlockContent> Repository::decode_block(const OpenedBlock& block, int depth) {
-  std::shared_ptr<const Bytes> base;
-  if (block.header.base) {
-    if (depth >= int(kMostChain))
-      return Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop");
-    auto loaded = load_at(*block.header.base, depth + 1);
-    if (!loaded) return std::move(loaded).error().context("base " + block.header.base->short_hex());
-    base = *std::move(loaded);
-  }
-  std::unique_ptr<BlockDecoder> decoder;
-  {
-    MutexLock lock(mutex_);
-    if (!idle_decoders_.empty()) {
-      decoder = std::move(idle_decoders_.back());
-      idle_decoders_.pop_back();
-    }
-  }
-  if (!decoder) decoder = std::make_unique<BlockDecoder>();
-  auto content = decoder->decode(block.header, base ? ByteView(*base) : ByteView(), block.payload);
-  {
-    MutexLock lock(mutex_);
-    idle_decoders_.push_back(std::move(decoder));
-  }
-  if (!content) return std::move(content).error();
-
-  BlockContent out(block.header.objects, *std::move(content));
-  for (const BlockObject& object : block.header.objects) {
-    if (id_of(*out.find(object.id)) != object.id)
-      return Error(ErrorCode::corrupt,
-                   fmt::format("object {} decodes to other bytes than were stored", object.id.short_hex()));
-  }
-  return out;
-}
-
-Result<BlockContent> Repository::decode_record(const Salt& salt, std::uint64_t offset, ByteView record) {
-  KIN_TRY_ASSIGN(const OpenedBlock block, open_block(sealer_, salt, offset, record));
-  return decode_block(block, 0);
-}
-
-Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const BlockRef& block, int depth) {
-  if (auto cached = cache_.find(block)) return cached;
-  const auto read = [&]() -> Result<BlockContent> {
-    Salt salt;
-    KIN_TRY_ASSIGN(const Bytes record, read_pack(block.pack, block.offset, block.stored_size, salt));
-    KIN_TRY_ASSIGN(const OpenedBlock opened, open_block(sealer_, salt, block.offset, record));
-    return decode_block(opened, depth);
-  };
-  auto content = read();
-  if (!content) {
-    Error error = std::move(content).error();
-    if (error.code() == ErrorCode::not_found || error.code() == ErrorCode::corrupt) {
-      MutexLock lock(mutex_);
-      lost_packs_.insert(block.pack);
-    }
-    if (error.code() == ErrorCode::not_found)
-      return Error(ErrorCode::corrupt, pack_text(block.pack) + " is missing");
-    return std::move(error).context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
-  }
-  auto shared = std::make_shared<const BlockContent>(*std::move(content));
-  cache_.add(block, shared);
-  return shared;
-}
-
-Result<std::shared_ptr<const BlockContent>> Repository::load_block(const BlockRef& block) {
-  return load_block_at(block, 0);
-}
-
-Result<std::shared_ptr<const Bytes>> Repository::load_at(const ObjectId& id, int depth) {
-  KIN_TRY_ASSIGN(const BlockRef block, locate(id));
-  auto content = load_block_at(block, depth);
-  if (!content) return std::move(content).error().context("object " + id.short_hex());
-  const std::optional<ByteView> bytes = (*content)->find(id);
-  if (!bytes)
-    return Error(
-        ErrorCode::corrupt,
-        fmt::format(
-            "object {} is not in {} at byte {}, where the index says (kin rebuild-index makes a new one)",
-            id.short_hex(), pack_text(block.pack), block.offset));
-  return std::make_shared<const Bytes>(bytes->begin(), bytes->end());
-}
-
-Result<std::shared_ptr<const Bytes>> Repository::load(const ObjectId& id) { return load_at(id, 0); }
-
 Result<bool> Repository::claim(const ObjectId& id) {
   {
     MutexLock lock(mutex_);
@@ -375,7 +227,7 @@ Result<bool> Repository::claim(const ObjectId& id) {
   // A miss is the usual answer here, and no reason to list the segments; at worst an object is stored twice.
   KIN_TRY_ASSIGN(const std::optional<Location> location, find_indexed(id));
   if (location) {
-    KIN_TRY_ASSIGN(const bool sound, is_sound(*location));
+    KIN_TRY_ASSIGN(const bool sound, is_sound(id, *location));
     if (sound) return false;
   }
   MutexLock lock(mutex_);

@@ -81,6 +81,7 @@ class Repository : public BlockStore {
   // Stored ones only. What was committed before list_snapshots() was last called is found.
   Result<std::optional<Location>> find_location(const ObjectId& id);
   Result<Chain> chain(const ObjectId& id) override;
+  Result<std::shared_ptr<const Bytes>> load_elsewhere(const ObjectId& id, const BlockRef& block) override;
   ObjectIndex& index() { return *index_; }
 
   ObjectId id_of(ByteView object) const override;
@@ -153,15 +154,31 @@ class Repository : public BlockStore {
   Result<std::size_t> adopt_packs();
   Result<void> find_lost_packs();
   bool is_lost(const ObjectId& pack) const;
-  // Neither the object's pack nor any that its chain needs is lost.
-  Result<bool> is_sound(const Location& location);
+  void lose(const ObjectId& pack);
+  // Its chain is there to the end, and no pack of it is lost; at this place, or at another that the object
+  // has.
+  Result<bool> is_sound_at(const Location& location);
+  Result<bool> is_sound(const ObjectId& id, const Location& location);
   // Reads from the packs' headers the features of segments that the feature store lacks.
   Result<void> fill_features();
   // A part of a pack, which may still be open.
   Result<Bytes> read_pack(const ObjectId& pack, std::uint64_t offset, std::size_t size, Salt& salt);
-  Result<BlockContent> decode_block(const OpenedBlock& block, int depth);
-  Result<std::shared_ptr<const BlockContent>> load_block_at(const BlockRef& block, int depth);
-  Result<std::shared_ptr<const Bytes>> load_at(const ObjectId& id, int depth);
+  // A chain on the way down: whose base comes twice is in a loop. Forged segments could name any number of
+  // other places at every step, so that the tries are counted.
+  struct Path {
+    std::vector<ObjectId> ids;
+    unsigned deltas = 0;
+    unsigned tries_left = 64;
+  };
+  Result<std::shared_ptr<const Bytes>> load_base(const BlockHeader& header, Path& path);
+  Result<BlockContent> decode_block(const OpenedBlock& block, const Bytes* base);
+  Result<std::shared_ptr<const BlockContent>> load_block_at(const BlockRef& block, Path& path);
+  Result<std::shared_ptr<const Bytes>> load_from(const BlockRef& block, const ObjectId& id, Path& path);
+  Result<std::shared_ptr<const Bytes>> load_at(const ObjectId& id, Path& path);
+  Result<std::shared_ptr<const Bytes>> load_other(const ObjectId& id, const BlockRef& block, Path& path);
+  // Where else an object is than the index says. Read from all segments when first asked for: only damage
+  // asks.
+  std::vector<Location> other_places(const ObjectId& id);
 
   const std::unique_ptr<Backend> backend_;
   const Config config_;
@@ -197,6 +214,11 @@ class Repository : public BlockStore {
   std::size_t unsynced_packs_ KIN_GUARDED_BY(mutex_) = 0;
   std::int64_t last_sync_seconds_ KIN_GUARDED_BY(mutex_) = 0;
   std::set<ObjectId> lost_packs_ KIN_GUARDED_BY(mutex_);
+  // Whose chains were followed to the end while no pack was lost.
+  std::unordered_set<ObjectId, ObjectIdHash> sound_bases_ KIN_GUARDED_BY(mutex_);
+  Mutex other_places_mutex_;
+  std::optional<std::unordered_multimap<ObjectId, Location, ObjectIdHash>> other_places_
+      KIN_GUARDED_BY(other_places_mutex_);
   std::unordered_map<ObjectId, Salt, ObjectIdHash> salts_ KIN_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<BlockDecoder>> idle_decoders_ KIN_GUARDED_BY(mutex_);
 };

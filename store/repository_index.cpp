@@ -121,19 +121,32 @@ Result<std::string> Repository::put_index_segment(IndexSegment& segment) {
 
 Result<std::size_t> Repository::adopt_packs() {
   KIN_TRY_ASSIGN(const std::vector<FileInfo> packs, backend_->list(FileKind::pack));
-  std::size_t adopted = 0;
+  // Which objects they have, first: a delta is adopted only if its base is there.
+  std::unordered_set<ObjectId, ObjectIdHash> found;
+  std::vector<const FileInfo*> unindexed;
   for (const FileInfo& pack : packs) {
-    const ObjectId id = *ObjectId::from_hex(pack.name);
-    if (index_->has_pack(id)) continue;
-    IndexSegment segment;
-    segment.packs.push_back({id, pack.size});
-    const auto scanned =
-        scan_pack(sealer_, *backend_, pack, [&](const BlockHeader& header, BlockRange range) -> Result<void> {
-          segment.add_block(0, header, range);
-          return {};
-        });
+    if (index_->has_pack(*ObjectId::from_hex(pack.name))) continue;
     // A damaged pack that nothing refers to is check's business, not a reason to refuse a backup.
-    if (!scanned || segment.objects.empty()) continue;
+    if (scan_pack(sealer_, *backend_, pack, [&](const BlockHeader& header, BlockRange) -> Result<void> {
+          for (const BlockObject& object : header.objects) found.insert(object.id);
+          return {};
+        }))
+      unindexed.push_back(&pack);
+  }
+  std::size_t adopted = 0;
+  for (const FileInfo* const pack : unindexed) {
+    IndexSegment segment;
+    segment.packs.push_back({*ObjectId::from_hex(pack->name), pack->size});
+    KIN_TRY(scan_pack(sealer_, *backend_, *pack,
+                      [&](const BlockHeader& header, BlockRange range) -> Result<void> {
+                        if (header.base && !found.contains(*header.base)) {
+                          KIN_TRY_ASSIGN(const std::optional<Location> base, find_indexed(*header.base));
+                          if (!base) return {};
+                        }
+                        segment.add_block(0, header, range);
+                        return {};
+                      }));
+    if (segment.objects.empty()) continue;
     KIN_TRY_ASSIGN(const std::string name, put_index_segment(segment));
     KIN_TRY(add_to_index(name, segment));
     ++adopted;
@@ -146,9 +159,7 @@ Result<void> Repository::find_lost_packs() {
   std::set<ObjectId> present;
   for (const FileInfo& file : files) present.insert(*ObjectId::from_hex(file.name));
   for (const ObjectId& pack : index_->packs()) {
-    if (present.contains(pack)) continue;
-    MutexLock lock(mutex_);
-    lost_packs_.insert(pack);
+    if (!present.contains(pack)) lose(pack);
   }
   return {};
 }
@@ -193,7 +204,10 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
   IndexSegment segment;
   std::map<std::string, std::set<std::uint64_t>> damaged;  // packs, and where the blocks are that were found
   const auto write = [&]() -> Result<void> {
+    // An object that was stored again is listed at both places: one of them may be damaged.
+    IndexSegment repeats = segment.take_repeats();
     KIN_TRY(put_index_segment(segment));
+    if (!repeats.objects.empty()) KIN_TRY(put_index_segment(repeats));
     segment = IndexSegment{};
     return {};
   };

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kReadLimitBytes = 4 << 20;
 constexpr std::size_t kTrialLimitBytes = 4 << 20;
 constexpr std::size_t kEncodeLimitBytes = 4 << 20;
-constexpr std::size_t kRecentBytes = 16 << 20;
+constexpr std::size_t kRecentBytes = 24 << 20;
 // Small files travel together: handing over costs more than they do.
 constexpr std::size_t kBatchEntries = 64;
 constexpr std::uint64_t kBatchBytes = 1 << 20;
@@ -181,7 +181,11 @@ ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, const Reading::
   std::size_t extents = 0;
   const auto hand_on = [&](FilePart part) {
     observer_.on_read(path, part.size);
-    for (NewObject& object : part.objects) object.previous = previous_at(entry, extents++);
+    auto object = part.objects.begin();
+    for (const Extent& extent : part.extents) {
+      const std::size_t place = extents++;
+      if (extent.kind == Extent::Kind::data) (object++)->previous = previous_at(entry, place);
+    }
     if (stop_.stop_requested()) return false;
     bool going = true;
     if (held) {

@@ -59,6 +59,8 @@ class BlockReader : public ObjectReader {
   virtual Result<BlockRef> locate(const ObjectId& id) = 0;
   virtual Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) = 0;
   virtual Result<Chain> chain(const ObjectId& id) = 0;
+  // The object from another block than this, which could not be read; not_found if it has no other.
+  virtual Result<std::shared_ptr<const Bytes>> load_elsewhere(const ObjectId& id, const BlockRef& block) = 0;
 };
 
 // Where a backup writes.

@@ -26,7 +26,7 @@ void RecentContents::stored(const ObjectId& id) {
 bool RecentContents::is_near(const ObjectId& id) const {
   MutexLock lock(mutex_);
   const auto at = entries_.find(id);
-  return at != entries_.end() && added_bytes_ - at->second.end < limit_bytes_ / 2;
+  return at != entries_.end() && added_bytes_ - at->second.end < limit_bytes_ / 3;
 }
 
 std::shared_ptr<const Bytes> RecentContents::find(const ObjectId& id) const {

@@ -23,8 +23,8 @@ class RecentContents {
   void add(const ObjectId& id, std::shared_ptr<const Bytes> content);
   // It has arrived; the oldest make room for it.
   void stored(const ObjectId& id);
-  // Whether it is among the last bytes that were added, up to half of the limit. Those are here at any speed;
-  // whether older ones are depends on how far others have come, and on what waits to fill a group.
+  // Whether it is among the last bytes that were added, up to a third of the limit. Those are here at any
+  // speed; whether older ones are depends on how far others have come, and on what waits to fill a group.
   bool is_near(const ObjectId& id) const;
   // Null if it is not here.
   std::shared_ptr<const Bytes> find(const ObjectId& id) const;

@@ -78,10 +78,12 @@ void RestoreWindow::write_block(const BlockRef& block, const std::vector<Piece>&
   const auto content = store_.load_block(block);
   for (const Piece& piece : pieces) {
     RestoredFile& file = *piece.file;
-    if (!content) {
+    const auto again =
+        content || file.failed ? nullptr : store_.load_elsewhere(piece.id, block).value_or(nullptr);
+    if (!content && !again) {
       fail_file(file, content.error());
     } else if (!file.failed) {
-      const std::optional<ByteView> bytes = (*content)->find(piece.id);
+      const std::optional<ByteView> bytes = content ? (*content)->find(piece.id) : ByteView(*again);
       const bool right = bytes && bytes->size() == piece.size;
       auto written = right ? file.write(*bytes, piece.offset)
                            : Result<void>(Error(

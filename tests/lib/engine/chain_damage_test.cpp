@@ -61,6 +61,37 @@ void append_chain(Repository& repository, const std::vector<Bytes>& contents) {
   require_ok(repository.flush());
 }
 
+// A repository that takes everything it has for stored, however it is stored: a backup would store again what
+// cannot be read.
+class Trusting : public BlockStore {
+ public:
+  explicit Trusting(Repository& repository) : repository_(repository) {}
+
+  Result<bool> claim(const ObjectId& id) override {
+    KIN_TRY_ASSIGN(const auto location, repository_.find_location(id));
+    return location ? Result<bool>(false) : repository_.claim(id);
+  }
+  Result<std::shared_ptr<const Bytes>> load(const ObjectId& id) override { return repository_.load(id); }
+  Result<bool> contains(const ObjectId& id) override { return repository_.contains(id); }
+  Result<BlockRef> locate(const ObjectId& id) override { return repository_.locate(id); }
+  Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) override {
+    return repository_.load_block(block);
+  }
+  Result<Chain> chain(const ObjectId& id) override { return repository_.chain(id); }
+  Result<std::shared_ptr<const Bytes>> load_elsewhere(const ObjectId& id, const BlockRef& block) override {
+    return repository_.load_elsewhere(id, block);
+  }
+  ObjectId id_of(ByteView object) const override { return repository_.id_of(object); }
+  const Scanner& scanner() const override { return repository_.scanner(); }
+  FeatureStore& features() override { return repository_.features(); }
+  Result<std::uint64_t> append(const EncodedBlock& block) override { return repository_.append(block); }
+  Result<void> flush() override { return repository_.flush(); }
+  Result<SnapshotId> commit(const Snapshot& snapshot) override { return repository_.commit(snapshot); }
+
+ private:
+  Repository& repository_;
+};
+
 // A snapshot of many sound files, and of some whose objects are stored already, by blocks of the test's own
 // making.
 class Sample {
@@ -74,7 +105,8 @@ class Sample {
     auto repository = reopen(disk_);
     forge(*repository);
     write_files(files_);
-    tree_ = back_up(*repository, std::nullopt);
+    Trusting trusting(*repository);
+    tree_ = back_up(trusting, std::nullopt);
   }
 
   FaultyDisk& disk() { return disk_; }
@@ -139,7 +171,7 @@ class Sample {
       std::ofstream(dir_ / ("in/" + name), std::ios::binary) << as_text(bytes);
   }
 
-  ObjectId back_up(Repository& repository, const std::optional<ObjectId>& parent) {
+  ObjectId back_up(BlockStore& repository, const std::optional<ObjectId>& parent) {
     MemoryResumeLog log;
     Report report;
     BackupRequest request;

@@ -40,7 +40,7 @@ TEST_CASE("an object larger than the limit goes when it is stored", "[recent]") 
 }
 
 TEST_CASE("what was added last is near, whether it is stored or not", "[recent]") {
-  RecentContents recent(100);
+  RecentContents recent(150);
   CHECK_FALSE(recent.is_near(id_of(0)));
   for (std::uint64_t i = 0; i < 10; ++i) recent.add(id_of(i), bytes(10));
   for (std::uint64_t i = 0; i < 10; ++i) CHECK(recent.is_near(id_of(i)) == (i >= 5));

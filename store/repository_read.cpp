@@ -1,0 +1,264 @@
+// How Repository reads blocks: records, chains of bases, and what to do where one place of an object is
+// damaged.
+#include "store/repository.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace kin::store {
+namespace {
+
+// The first bytes of a record: the header of most blocks is shorter.
+constexpr std::size_t kHeaderGuessBytes = 4096;
+constexpr std::size_t kMostSoundBases = 1 << 18;
+
+std::string pack_text(const ObjectId& pack) { return FileName{FileKind::pack, pack.hex()}.text(); }
+
+bool is_damage(const Error& error) {
+  return error.code() == ErrorCode::corrupt || error.code() == ErrorCode::not_found;
+}
+
+BlockRef block_at(const Location& location) {
+  return {location.pack, location.range.offset, location.range.size, location.content_size};
+}
+
+}  // namespace
+
+Result<Bytes> Repository::read_pack(const ObjectId& id, std::uint64_t offset, std::size_t size, Salt& salt) {
+  bool have_salt = false;
+  ObjectId pack = id;
+  {
+    MutexLock lock(mutex_);
+    for (const OpenPack& open : open_packs_) {
+      if (!open.builder || open.id != pack) continue;
+      const ByteView bytes = open.builder->bytes();
+      KIN_TRY_ASSIGN(salt, read_pack_prefix(bytes));
+      const ByteView record = bytes.subspan(static_cast<std::size_t>(offset), size);
+      return Bytes(record.begin(), record.end());
+    }
+    if (const auto named = final_names_.find(pack); named != final_names_.end()) pack = named->second;
+    if (const auto known = salts_.find(pack); known != salts_.end()) {
+      salt = known->second;
+      have_salt = true;
+    }
+  }
+  const FileName name{FileKind::pack, pack.hex()};
+  if (!have_salt) {
+    KIN_TRY_ASSIGN(const Bytes prefix, backend_->get_range(name, 0, PackBuilder::kPrefixBytes));
+    KIN_TRY_ASSIGN(salt, read_pack_prefix(prefix));
+    MutexLock lock(mutex_);
+    salts_.emplace(pack, salt);
+  }
+  return backend_->get_range(name, offset, size);
+}
+
+Result<BlockHeader> Repository::block_header(const BlockRef& block) {
+  const auto read = [&]() -> Result<BlockHeader> {
+    Salt salt;
+    const std::size_t guess = std::min<std::size_t>(block.stored_size, kHeaderGuessBytes);
+    KIN_TRY_ASSIGN(Bytes start, read_pack(block.pack, block.offset, guess, salt));
+    KIN_TRY_ASSIGN(const std::size_t end, header_end(start, block.stored_size));
+    if (end > start.size()) {
+      KIN_TRY_ASSIGN(start, read_pack(block.pack, block.offset, end, salt));
+    }
+    return open_block_header(sealer_, salt, block.offset, start);
+  };
+  auto header = read();
+  if (header) return header;
+  if (header.error().code() == ErrorCode::not_found)
+    return Error(ErrorCode::corrupt, pack_text(block.pack) + " is missing");
+  return std::move(header).error().context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
+}
+
+void Repository::lose(const ObjectId& pack) {
+  MutexLock lock(mutex_);
+  if (lost_packs_.insert(pack).second) sound_bases_.clear();
+}
+
+Result<std::shared_ptr<const Bytes>> Repository::load_base(const BlockHeader& header, Path& path) {
+  if (!header.base) return std::shared_ptr<const Bytes>();
+  if (path.deltas >= kMostChain ||
+      std::find(path.ids.begin(), path.ids.end(), *header.base) != path.ids.end())
+    return Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop");
+  ++path.deltas;
+  auto base = load_at(*header.base, path);
+  --path.deltas;
+  if (!base) return std::move(base).error().context("base " + header.base->short_hex());
+  return base;
+}
+
+Result<BlockContent> Repository::decode_block(const OpenedBlock& block, const Bytes* base) {
+  std::unique_ptr<BlockDecoder> decoder;
+  {
+    MutexLock lock(mutex_);
+    if (!idle_decoders_.empty()) {
+      decoder = std::move(idle_decoders_.back());
+      idle_decoders_.pop_back();
+    }
+  }
+  if (!decoder) decoder = std::make_unique<BlockDecoder>();
+  auto content = decoder->decode(block.header, base != nullptr ? ByteView(*base) : ByteView(), block.payload);
+  {
+    MutexLock lock(mutex_);
+    idle_decoders_.push_back(std::move(decoder));
+  }
+  if (!content) return std::move(content).error();
+
+  BlockContent out(block.header.objects, *std::move(content));
+  for (const BlockObject& object : block.header.objects) {
+    if (id_of(*out.find(object.id)) != object.id)
+      return Error(ErrorCode::corrupt,
+                   fmt::format("object {} decodes to other bytes than were stored", object.id.short_hex()));
+  }
+  return out;
+}
+
+Result<BlockContent> Repository::decode_record(const Salt& salt, std::uint64_t offset, ByteView record) {
+  KIN_TRY_ASSIGN(const OpenedBlock block, open_block(sealer_, salt, offset, record));
+  Path path;
+  KIN_TRY_ASSIGN(const auto base, load_base(block.header, path));
+  return decode_block(block, base.get());
+}
+
+Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const BlockRef& block, Path& path) {
+  if (auto cached = cache_.find(block)) return cached;
+  const auto in_pack = [&](Error error) {
+    return std::move(error).context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
+  };
+  const auto open = [&]() -> Result<OpenedBlock> {
+    Salt salt;
+    KIN_TRY_ASSIGN(const Bytes record, read_pack(block.pack, block.offset, block.stored_size, salt));
+    return open_block(sealer_, salt, block.offset, record);
+  };
+  auto opened = open();
+  if (!opened) {
+    if (is_damage(opened.error())) lose(block.pack);
+    if (opened.error().code() == ErrorCode::not_found)
+      return Error(ErrorCode::corrupt, pack_text(block.pack) + " is missing");
+    return in_pack(std::move(opened).error());
+  }
+  // If a base cannot be read, it is the base's pack that is damaged, not this one.
+  auto base = load_base(opened->header, path);
+  if (!base) return in_pack(std::move(base).error());
+  auto content = decode_block(*opened, base->get());
+  if (!content) {
+    if (is_damage(content.error())) lose(block.pack);
+    return in_pack(std::move(content).error());
+  }
+  auto shared = std::make_shared<const BlockContent>(*std::move(content));
+  cache_.add(block, shared);
+  return shared;
+}
+
+Result<std::shared_ptr<const BlockContent>> Repository::load_block(const BlockRef& block) {
+  Path path;
+  return load_block_at(block, path);
+}
+
+Result<std::shared_ptr<const Bytes>> Repository::load_from(const BlockRef& block, const ObjectId& id,
+                                                           Path& path) {
+  path.ids.push_back(id);
+  auto content = load_block_at(block, path);
+  path.ids.pop_back();
+  if (!content) return std::move(content).error().context("object " + id.short_hex());
+  const std::optional<ByteView> bytes = (*content)->find(id);
+  if (!bytes)
+    return Error(
+        ErrorCode::corrupt,
+        fmt::format(
+            "object {} is not in {} at byte {}, where the index says (kin rebuild-index makes a new one)",
+            id.short_hex(), pack_text(block.pack), block.offset));
+  return std::make_shared<const Bytes>(bytes->begin(), bytes->end());
+}
+
+Result<std::shared_ptr<const Bytes>> Repository::load_at(const ObjectId& id, Path& path) {
+  KIN_TRY_ASSIGN(const BlockRef block, locate(id));
+  auto bytes = load_from(block, id, path);
+  if (bytes || !is_damage(bytes.error())) return bytes;
+  auto elsewhere = load_other(id, block, path);
+  return elsewhere ? elsewhere : bytes;
+}
+
+Result<std::shared_ptr<const Bytes>> Repository::load_other(const ObjectId& id, const BlockRef& block,
+                                                            Path& path) {
+  for (const Location& other : other_places(id)) {
+    if (block_at(other) == block || path.tries_left == 0) continue;
+    --path.tries_left;
+    if (auto there = load_from(block_at(other), id, path)) return there;
+  }
+  return Error(ErrorCode::not_found, "object " + id.short_hex() + " has no other place");
+}
+
+Result<std::shared_ptr<const Bytes>> Repository::load_elsewhere(const ObjectId& id, const BlockRef& block) {
+  Path path;
+  return load_other(id, block, path);
+}
+
+Result<std::shared_ptr<const Bytes>> Repository::load(const ObjectId& id) {
+  Path path;
+  return load_at(id, path);
+}
+
+// An object that was stored again, since its pack was lost or by two writers at once, is in two segments; the
+// index knows one place of each.
+std::vector<Location> Repository::other_places(const ObjectId& id) {
+  MutexLock lock(other_places_mutex_);
+  if (!other_places_) {
+    other_places_.emplace();
+    for (const std::string& name : index_->segments()) {
+      const auto segment = load_index_segment(name);
+      if (!segment) continue;
+      for (const IndexObject& object : segment->objects) {
+        const auto known = find_indexed(object.id);
+        const IndexBlock& block = segment->blocks[object.block];
+        const Location here{segment->packs[block.pack].id,
+                            block.range,
+                            block.content_size,
+                            object.kind,
+                            object.size,
+                            block.base};
+        if (known && *known && block_at(**known) == block_at(here)) continue;
+        other_places_->emplace(object.id, here);
+      }
+    }
+  }
+  std::vector<Location> out;
+  const auto [begin, end] = other_places_->equal_range(id);
+  for (auto at = begin; at != end; ++at) out.push_back(at->second);
+  return out;
+}
+
+Result<bool> Repository::is_sound_at(const Location& location) {
+  if (is_lost(location.pack)) return false;
+  std::optional<ObjectId> base = location.base;
+  std::vector<ObjectId> followed;
+  for (unsigned depth = 0; base; ++depth) {
+    if (depth > kMostChain) return false;
+    {
+      MutexLock lock(mutex_);
+      // What is on its way was made from what is sound.
+      if (sound_bases_.contains(*base) || pending_.contains(*base)) break;
+    }
+    KIN_TRY_ASSIGN(const std::optional<Location> below, find_indexed(*base));
+    if (!below || is_lost(below->pack)) return false;
+    followed.push_back(*base);
+    base = below->base;
+  }
+  MutexLock lock(mutex_);
+  if (sound_bases_.size() > kMostSoundBases) sound_bases_.clear();
+  if (lost_packs_.empty()) sound_bases_.insert(followed.begin(), followed.end());
+  return true;
+}
+
+Result<bool> Repository::is_sound(const ObjectId& id, const Location& location) {
+  KIN_TRY_ASSIGN(const bool sound, is_sound_at(location));
+  if (sound) return true;
+  for (const Location& other : other_places(id)) {
+    KIN_TRY_ASSIGN(const bool other_sound, is_sound_at(other));
+    if (other_sound) return true;
+  }
+  return false;
+}
+
+}  // namespace kin::store
