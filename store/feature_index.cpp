@@ -300,7 +300,8 @@ Result<void> FeatureIndex::add(const ObjectId& id, const Sketch& sketch) {
     if (state_->table.add(key, ordinal)) continue;
     state_->forgive(state_->spill(""));
     // All numbers are void if that made the index forget; then the rest of the features go, too.
-    if (ordinal < state_->objects()) state_->table.add(key, ordinal);
+    if (ordinal >= state_->objects()) return {};
+    state_->table.add(key, ordinal);
   }
   return {};
 }

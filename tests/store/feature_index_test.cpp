@@ -482,6 +482,25 @@ TEST_CASE("without a directory there is an index in memory, which forgets what d
   CHECK(has_object(*index, 7));
 }
 
+TEST_CASE("an object that did not fit into an index in memory does not stand for another",
+          "[feature_index]") {
+  const auto index = value_of(FeatureIndex::open_temporary("", kTiny));
+  std::uint64_t next = 0;
+  for (int round = 0; round < 5; ++round) {
+    const std::uint64_t oldest = next;
+    do {
+      REQUIRE(next < 10'000);
+      add_objects(*index, next++, 1);
+    } while (has_object(*index, oldest));
+    const std::uint64_t overflowed = next - 1;
+    add_objects(*index, next, 40);  // as many as fit
+    CHECK(found(*index, sketch(100 * overflowed)).empty());
+    for (std::uint64_t i = next; i < next + 40; ++i) REQUIRE(has_object(*index, i));
+    next += 40;
+    require_ok(index->clear());
+  }
+}
+
 TEST_CASE("an index whose directory is taken away goes on in memory", "[feature_index]") {
   const TempDir directory;
   const auto index = value_of(FeatureIndex::open(directory / "cache", kTiny));
