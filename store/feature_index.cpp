@@ -111,6 +111,7 @@ struct FeatureIndex::State {
     if (directory.empty()) return Error(ErrorCode::io, "no directory for the feature cache");
     KIN_TRY_ASSIGN(runs, FeatureRuns::open(runs_directory(), settings));
     id_file = Fd(::open(id_path().c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!id_file && errno == EISDIR) return Error(ErrorCode::corrupt, "feature cache is damaged");
     if (!id_file) return errno_error("cannot open", id_path());
     const off_t size = ::lseek(id_file.get(), 0, SEEK_END);
     if (size < 0) return errno_error("cannot read", id_path());
@@ -250,7 +251,11 @@ Result<std::unique_ptr<FeatureIndex>> FeatureIndex::open(const std::string& dire
   if (!state->lock) return errno_error("cannot open", lock_path);
   if (::flock(state->lock.get(), LOCK_EX | LOCK_NB) != 0)
     return Error(ErrorCode::busy, "another kin uses the feature cache");
-  if (!state->open_files()) KIN_TRY(state->start_over());
+  if (auto opened = state->open_files(); !opened) {
+    // Any other failure may pass, and what is there may have taken hours to make.
+    if (opened.error().code() != ErrorCode::corrupt) return std::move(opened).error();
+    KIN_TRY(state->start_over());
+  }
   return std::unique_ptr<FeatureIndex>(new FeatureIndex(std::move(state)));
 }
 

@@ -26,8 +26,8 @@ struct FeatureIndexLimits {
 
 class FeatureIndex : public FeatureStore {
  public:
-  // busy if another process has it; a damaged or foreign one is emptied, not reported. `directory` is made if
-  // need be.
+  // busy if another process has it; a damaged or foreign one is emptied, not reported. One that cannot be
+  // read just now is an error, and stays as it is. `directory` is made if need be.
   static Result<std::unique_ptr<FeatureIndex>> open(const std::string& directory,
                                                     const FeatureIndexLimits& limits = {});
   // In a new directory under `parent` that disappears with the index; in memory, where that cannot be had. If

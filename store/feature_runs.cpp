@@ -48,6 +48,12 @@ Result<void> check(const rocksdb::Status& status) {
   return Error(code, "feature cache: " + status.ToString());
 }
 
+// A database of which something is missing, or that is not ours, is of as little use as a damaged one.
+Result<void> check_opened(const rocksdb::Status& status) {
+  if (status.IsPathNotFound() || status.IsInvalidArgument() || status.IsNotSupported()) return damaged();
+  return check(status);
+}
+
 rocksdb::Options options() {
   rocksdb::Options out;
   out.create_if_missing = true;
@@ -127,8 +133,10 @@ struct FeatureRuns::State {
         const auto number = number_of(key.substr(kRunPrefix.size()));
         const auto shape = FeatureRunShape::decode(view(at->value()));
         if (!number || !shape) return damaged();
-        KIN_TRY_ASSIGN(FeatureRun file, FeatureRun::open(path_of(*number), *shape));
-        runs.push_back({*number, std::move(file)});
+        auto file = FeatureRun::open(path_of(*number), *shape);
+        if (!file && file.error().code() == ErrorCode::not_found) return damaged();
+        if (!file) return std::move(file).error();
+        runs.push_back({*number, *std::move(file)});
         next_run = *number + 1;
       }
       if (key == kObjectsKey) {
@@ -182,7 +190,7 @@ Result<std::unique_ptr<FeatureRuns>> FeatureRuns::open(const std::string& direct
   state->settings = settings;
   KIN_TRY(make_directories(directory, 0700));
   rocksdb::DB* opened = nullptr;
-  KIN_TRY(check(rocksdb::DB::Open(options(), fmt::format("{}/{}", directory, kCatalogue), &opened)));
+  KIN_TRY(check_opened(rocksdb::DB::Open(options(), fmt::format("{}/{}", directory, kCatalogue), &opened)));
   state->catalogue.reset(opened);
   KIN_TRY(state->load());
   state->remove_unlisted_runs();

@@ -463,6 +463,28 @@ TEST_CASE("a feature index that cannot be made is an error, not a crash", "[feat
   CHECK_FALSE(FeatureIndex::open(directory / "file"));
 }
 
+TEST_CASE("a feature index that cannot be read just now is an error, and keeps what it has",
+          "[feature_index]") {
+  const std::string part =
+      GENERATE(as<std::string>(), "ids", "runs/run-0000000001", "runs/catalogue/LOCK", "runs");
+  INFO(part);
+  const TempDir directory;
+  {
+    const auto index = value_of(FeatureIndex::open(directory.path()));
+    add_objects(*index, 0, 100);
+    require_ok(index->commit("one"));
+  }
+  const std::string path = directory / ("features-1/" + part);
+  std::filesystem::rename(path, directory / "aside");
+  std::filesystem::create_symlink(path, path);  // to itself, which not even root can open
+  CHECK(code_of(FeatureIndex::open(directory.path())) == ErrorCode::io);
+  std::filesystem::remove(path);
+  std::filesystem::rename(directory / "aside", path);
+  const auto index = value_of(FeatureIndex::open(directory.path()));
+  CHECK(index->segments() == std::set<std::string>{"one"});
+  for (std::uint64_t i = 0; i < 100; ++i) REQUIRE(has_object(*index, i));
+}
+
 TEST_CASE("without a directory there is an index in memory, which forgets what does not fit",
           "[feature_index]") {
   const TempDir directory;
