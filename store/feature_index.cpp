@@ -1,6 +1,7 @@
 #include "store/feature_index.h"
 
 #include "lib/base/file.h"
+#include "store/cache_directory.h"
 #include "store/feature_runs.h"
 #include "store/feature_table.h"
 
@@ -11,7 +12,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <limits>
-#include <sys/file.h>
 #include <unistd.h>
 
 namespace kin::store {
@@ -19,10 +19,6 @@ namespace {
 
 // Part of the cache's path: a kin that lays it out otherwise counts up, and never meets an older cache.
 constexpr std::string_view kLayout = "features-1";
-
-// As those of ObjectIndex, which sweeps what killed processes left.
-constexpr std::string_view kTemporaryPrefix = "kin-index-";
-constexpr std::string_view kLockName = "/lock";
 
 constexpr std::size_t kIdBytes = sizeof(Digest);
 
@@ -138,6 +134,9 @@ struct FeatureIndex::State {
     go_on_in_memory();
     std::error_code ignored;
     if (!directory.empty()) {
+      // It may have been removed, and be another's by now.
+      if (!is_there(lock, fmt::format("{}{}", directory, kCacheLockName)))
+        return Error(ErrorCode::io, "the feature cache was taken away");
       std::filesystem::remove_all(runs_directory(), ignored);
       std::filesystem::remove_all(id_path(), ignored);
     }
@@ -244,13 +243,7 @@ FeatureIndex::~FeatureIndex() = default;
 Result<std::unique_ptr<FeatureIndex>> FeatureIndex::open(const std::string& directory,
                                                          const FeatureIndexLimits& limits) {
   auto state = std::make_unique<State>(fmt::format("{}/{}", directory, kLayout), limits, false);
-  KIN_TRY(make_directories(state->directory, 0700));
-  // Our own lock, taken before RocksDB's, tells "in use" from "damaged".
-  const std::string lock_path = fmt::format("{}{}", state->directory, kLockName);
-  state->lock = Fd(::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!state->lock) return errno_error("cannot open", lock_path);
-  if (::flock(state->lock.get(), LOCK_EX | LOCK_NB) != 0)
-    return Error(ErrorCode::busy, "another kin uses the feature cache");
+  KIN_TRY_ASSIGN(state->lock, lock_cache(state->directory));
   if (auto opened = state->open_files(); !opened) {
     // Any other failure may pass, and what is there may have taken hours to make.
     if (opened.error().code() != ErrorCode::corrupt) return std::move(opened).error();
@@ -261,17 +254,12 @@ Result<std::unique_ptr<FeatureIndex>> FeatureIndex::open(const std::string& dire
 
 Result<std::unique_ptr<FeatureIndex>> FeatureIndex::open_temporary(const std::string& parent,
                                                                    const FeatureIndexLimits& limits) {
-  std::string path = fmt::format("{}/{}XXXXXX", parent, kTemporaryPrefix);
-  if (parent.empty() || ::mkdtemp(path.data()) == nullptr) path.clear();
-  auto state = std::make_unique<State>(path, limits, !path.empty());
-  if (!path.empty()) {
-    // It gets its name only when it is locked, so no sweeper ever finds it free.
-    const std::string unnamed = path + "/new";
-    state->lock = Fd(::open(unnamed.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!state->lock || ::flock(state->lock.get(), LOCK_EX | LOCK_NB) != 0 ||
-        ::rename(unnamed.c_str(), fmt::format("{}{}", path, kLockName).c_str()) != 0)
-      return errno_error("cannot lock", path);
-  }
+  TemporaryCache made;
+  if (!parent.empty())
+    if (auto there = make_temporary_cache(parent)) made = *std::move(there);
+  const bool in_memory = made.directory.empty();
+  auto state = std::make_unique<State>(std::move(made.directory), limits, !in_memory);
+  state->lock = std::move(made.lock);
   if (!state->open_files()) state->go_on_in_memory();
   return std::unique_ptr<FeatureIndex>(new FeatureIndex(std::move(state)));
 }

@@ -4,6 +4,7 @@
 #include "lib/base/mutex.h"
 #include "lib/base/text.h"
 #include "lib/base/wire.h"
+#include "store/cache_directory.h"
 
 #include <fmt/core.h>
 #include <rocksdb/cache.h>
@@ -190,31 +191,6 @@ struct ObjectIndex::State {
 
 namespace {
 
-constexpr std::string_view kLockName = "/lock";
-constexpr std::string_view kTemporaryPrefix = "kin-index-";
-
-bool is_there(const Fd& file, const std::string& path) {
-  struct stat held {};
-  struct stat named {};
-  return ::fstat(file.get(), &held) == 0 && ::stat(path.c_str(), &named) == 0 &&
-         held.st_dev == named.st_dev && held.st_ino == named.st_ino;
-}
-
-// Our own lock, taken before RocksDB's, tells "in use" from "damaged".
-Result<Fd> lock_cache(const std::string& directory) {
-  const std::string path = fmt::format("{}{}", directory, kLockName);
-  // Again, if remove() takes the file away before we have it locked.
-  for (int tries = 0; tries < 100; ++tries) {
-    KIN_TRY(make_directories(directory, 0700));
-    Fd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!lock && errno == ENOENT) continue;
-    if (!lock) return errno_error("cannot open", path);
-    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) break;
-    if (is_there(lock, path)) return lock;
-  }
-  return Error(ErrorCode::busy, "another kin uses the local cache");
-}
-
 Result<std::vector<std::string>> names_in(const std::string& directory) {
   const Fd folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return Error(ErrorCode::io, errno_error("cannot list", directory).message());
@@ -227,13 +203,14 @@ void sweep_temporary(const std::string& parent) {
   const auto names = names_in(parent);
   if (!names) return;
   for (const std::string& name : *names) {
-    if (!name.starts_with(kTemporaryPrefix)) continue;
+    if (!name.starts_with(kTemporaryCachePrefix)) continue;
     std::error_code ignored;
     const std::string path = fmt::format("{}/{}", parent, name);
     const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat info {};
     if (!folder || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) continue;
-    const Fd lock(::openat(folder.get(), kLockName.data() + 1, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    const Fd lock(
+        ::openat(folder.get(), kCacheLockName.data() + 1, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(path, ignored);
   }
 }
@@ -254,17 +231,10 @@ Result<std::unique_ptr<ObjectIndex>> ObjectIndex::open(const std::string& direct
 Result<std::unique_ptr<ObjectIndex::State>> ObjectIndex::temporary_state(const std::string& parent) {
   sweep_temporary(parent);
   auto state = std::make_unique<State>();
-  std::string path = fmt::format("{}/{}XXXXXX", parent, kTemporaryPrefix);
-  if (::mkdtemp(path.data()) == nullptr)
-    return Error(ErrorCode::io, errno_error("cannot make a directory in", parent).message());
-  state->directory = path;
+  KIN_TRY_ASSIGN(TemporaryCache made, make_temporary_cache(parent));
+  state->directory = std::move(made.directory);
+  state->lock = std::move(made.lock);
   state->place = State::Place::temporary;
-  // It gets its name only when it is locked, so no sweeper ever finds it free.
-  const std::string lock_path = fmt::format("{}{}", path, kLockName);
-  state->lock = Fd(::open((path + "/new").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!state->lock || ::flock(state->lock.get(), LOCK_EX | LOCK_NB) != 0 ||
-      ::rename((path + "/new").c_str(), lock_path.c_str()) != 0)
-    return errno_error("cannot lock", path);
   KIN_TRY(state->open_database());
   return state;
 }
@@ -296,14 +266,14 @@ Result<void> ObjectIndex::retreat(const std::string& parent, const Error& why) {
   // perhaps could not be taken away. Unless it is no longer ours.
   state_->close_database();
   if (state_->place == State::Place::cache &&
-      is_there(state_->lock, fmt::format("{}{}", state_->directory, kLockName)))
+      is_there(state_->lock, fmt::format("{}{}", state_->directory, kCacheLockName)))
     static_cast<void>(state_->remove_database());
   state_ = *std::move(next);
   return {};
 }
 
 Result<bool> ObjectIndex::remove(const std::string& directory) {
-  const auto lock_in = [](const std::string& path) { return fmt::format("{}{}", path, kLockName); };
+  const auto lock_in = [](const std::string& path) { return fmt::format("{}{}", path, kCacheLockName); };
   std::vector<std::pair<std::string, Fd>> layouts;  // this kin's, and those of others
   KIN_TRY_ASSIGN(const std::vector<std::string> names, names_in(directory));
   for (const std::string& name : names) {
@@ -319,7 +289,7 @@ Result<bool> ObjectIndex::remove(const std::string& directory) {
     if (!error && lock) {
       KIN_TRY_ASSIGN(const std::vector<std::string> files, names_in(path));
       for (const std::string& name : files)
-        if (!error && name != kLockName.substr(1))
+        if (!error && name != kCacheLockName.substr(1))
           std::filesystem::remove_all(fmt::format("{}/{}", path, name), error);
       ::unlink(lock_in(path).c_str());
       ::rmdir(path.c_str());

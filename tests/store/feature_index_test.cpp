@@ -1,5 +1,6 @@
 #include "store/feature_index.h"
 
+#include "store/object_index.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
 #include "tests/support/ruin.h"
@@ -8,9 +9,11 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <thread>
 
 namespace kin::store {
 namespace {
@@ -283,6 +286,42 @@ TEST_CASE("a feature index that is in use is busy, and free again afterwards", "
     require_ok(index->commit("one"));  // undisturbed
   }
   CHECK(has_object(*value_of(FeatureIndex::open(directory / "cache")), 5));
+}
+
+TEST_CASE("who opens a feature index while caches are removed has the one that others find",
+          "[feature_index]") {
+  const TempDir directory;
+  std::atomic<bool> stop = false;
+  std::thread remover([&] {
+    while (!stop) static_cast<void>(ObjectIndex::remove(directory / "cache"));
+  });
+  std::vector<std::string> failures;
+  for (int round = 0; round < 100; ++round) {
+    const auto index = FeatureIndex::open(directory / "cache");
+    if (!index && index.error().code() != ErrorCode::busy) failures.push_back(index.error().message());
+    if (index && code_of(FeatureIndex::open(directory / "cache")) != ErrorCode::busy)
+      failures.push_back("two have it");
+  }
+  stop = true;
+  remover.join();
+  CHECK(failures == std::vector<std::string>{});
+}
+
+TEST_CASE("who empties an index that was taken away does not touch the one made in its place",
+          "[feature_index]") {
+  const TempDir directory;
+  const auto index = value_of(FeatureIndex::open(directory / "cache"));
+  add_objects(*index, 0, 10);
+  std::filesystem::remove_all(directory / "cache");
+  std::filesystem::create_directories(directory / "cache/features-1");
+  std::ofstream(directory / "cache/features-1/lock");
+  std::ofstream(directory / "cache/features-1/ids") << "of another";
+  static_cast<void>(index->clear());
+  CHECK(std::filesystem::file_size(directory / "cache/features-1/ids") == 10);
+  CHECK(entries_in(directory / "cache/features-1") == 2);
+  CHECK(found(*index, sketch(500)).empty());
+  add_objects(*index, 20, 10);
+  CHECK(has_object(*index, 25));
 }
 
 TEST_CASE("a temporary feature index leaves nothing behind", "[feature_index]") {

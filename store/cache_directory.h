@@ -1,0 +1,30 @@
+// Directories of the local cache: who holds the lock on the file in one has it. Anyone may remove one that
+// nobody has.
+#pragma once
+
+#include "lib/base/file.h"
+#include "lib/base/result.h"
+
+#include <string>
+#include <string_view>
+
+namespace kin::store {
+
+inline constexpr std::string_view kCacheLockName = "/lock";
+inline constexpr std::string_view kTemporaryCachePrefix = "kin-index-";
+
+// The open file still has this name.
+bool is_there(const Fd& file, const std::string& path);
+
+// Made if need be. busy if another process has it.
+Result<Fd> lock_cache(const std::string& directory);
+
+struct TemporaryCache {
+  std::string directory;
+  Fd lock;
+};
+
+// A new one; who made it removes it.
+Result<TemporaryCache> make_temporary_cache(const std::string& parent);
+
+}  // namespace kin::store
