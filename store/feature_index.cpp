@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <limits>
 #include <unistd.h>
+#include <utility>
 
 namespace kin::store {
 namespace {
@@ -68,9 +69,10 @@ void join(std::vector<Match>& matches) {
 }  // namespace
 
 struct FeatureIndex::State {
-  State(std::string where, const FeatureIndexLimits& limits, bool is_temporary)
+  State(std::string where, const FeatureIndexLimits& limits, OnLost told, bool is_temporary)
       : directory(std::move(where)),
         temporary(is_temporary),
+        on_lost(std::move(told)),
         settings{limits.filter_bytes},
         table(limits.memory_bytes / 8 * 7),
         most_new_ids(std::max<std::size_t>(1, limits.memory_bytes / 8 / kIdBytes)) {}
@@ -82,6 +84,7 @@ struct FeatureIndex::State {
 
   std::string directory;
   bool temporary;
+  OnLost on_lost;  // null once it is told
   FeatureRuns::Settings settings;
   Fd lock;
   std::unique_ptr<FeatureRuns> runs;  // none: in memory alone
@@ -143,10 +146,13 @@ struct FeatureIndex::State {
     return open_files();
   }
 
-  void forgive(const Result<void>& result) {
+  void forgive(Result<void> result) {
     if (result) return;
     incomplete = true;
-    if (result.error().code() != ErrorCode::corrupt || !start_over()) go_on_in_memory();
+    if (result.error().code() == ErrorCode::corrupt) result = start_over();
+    if (result) return;
+    go_on_in_memory();
+    if (on_lost) std::exchange(on_lost, nullptr)(result.error());
   }
 
   Ordinal stored_objects() const { return runs ? runs->objects() : 0; }
@@ -241,8 +247,9 @@ FeatureIndex::FeatureIndex(std::unique_ptr<State> state) : state_(std::move(stat
 FeatureIndex::~FeatureIndex() = default;
 
 Result<std::unique_ptr<FeatureIndex>> FeatureIndex::open(const std::string& directory,
-                                                         const FeatureIndexLimits& limits) {
-  auto state = std::make_unique<State>(fmt::format("{}/{}", directory, kLayout), limits, false);
+                                                         const FeatureIndexLimits& limits, OnLost on_lost) {
+  auto state =
+      std::make_unique<State>(fmt::format("{}/{}", directory, kLayout), limits, std::move(on_lost), false);
   KIN_TRY_ASSIGN(state->lock, lock_cache(state->directory));
   if (auto opened = state->open_files(); !opened) {
     // Any other failure may pass, and what is there may have taken hours to make.
@@ -252,13 +259,13 @@ Result<std::unique_ptr<FeatureIndex>> FeatureIndex::open(const std::string& dire
   return std::unique_ptr<FeatureIndex>(new FeatureIndex(std::move(state)));
 }
 
-Result<std::unique_ptr<FeatureIndex>> FeatureIndex::open_temporary(const std::string& parent,
-                                                                   const FeatureIndexLimits& limits) {
+std::unique_ptr<FeatureIndex> FeatureIndex::open_temporary(const std::string& parent,
+                                                           const FeatureIndexLimits& limits, OnLost on_lost) {
   TemporaryCache made;
   if (!parent.empty())
     if (auto there = make_temporary_cache(parent)) made = *std::move(there);
   const bool in_memory = made.directory.empty();
-  auto state = std::make_unique<State>(std::move(made.directory), limits, !in_memory);
+  auto state = std::make_unique<State>(std::move(made.directory), limits, std::move(on_lost), !in_memory);
   state->lock = std::move(made.lock);
   if (!state->open_files()) state->go_on_in_memory();
   return std::unique_ptr<FeatureIndex>(new FeatureIndex(std::move(state)));
@@ -299,21 +306,23 @@ Result<void> FeatureIndex::add(const ObjectId& id, const Sketch& sketch) {
   return {};
 }
 
-Result<void> FeatureIndex::commit(const std::string& segment) {
-  if (!state_->runs) return {};
+void FeatureIndex::commit(const std::string& segment) {
+  if (!state_->runs) return;
   state_->forgive(state_->spill(state_->incomplete ? "" : segment));
   state_->incomplete = false;
-  return {};
 }
 
 std::set<std::string> FeatureIndex::segments() const {
   return state_->runs ? state_->runs->segments() : std::set<std::string>();
 }
 
-Result<void> FeatureIndex::clear() {
+void FeatureIndex::clear() {
+  if (state_->directory.empty()) {
+    state_->forget_all();
+  } else {
+    state_->forgive(state_->start_over());
+  }
   state_->incomplete = false;
-  if (auto emptied = state_->start_over(); !emptied && !state_->directory.empty()) return emptied;
-  return {};
 }
 
 const std::string& FeatureIndex::directory() const { return state_->directory; }

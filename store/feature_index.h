@@ -3,13 +3,14 @@
 //
 // What was added lately is in memory; beyond a budget, and at each commit, it becomes a sorted run on disk
 // (feature_runs.h). Neither changes an answer. Hints are not worth an error: damage that shows only later
-// empties the index, and after a failure to read or write it goes on in memory alone, where it forgets what
-// does not fit. segments() then says what is missing. One process at a time has the index of a directory. One
-// thread at a time.
+// empties the index, and after a failure to read or write, which is told once, it goes on in memory alone,
+// where it forgets what does not fit. segments() then says what is missing. One process at a time has the
+// index of a directory. One thread at a time.
 #pragma once
 
 #include "lib/similarity/feature_store.h"
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -26,14 +27,18 @@ struct FeatureIndexLimits {
 
 class FeatureIndex : public FeatureStore {
  public:
+  using OnLost = std::function<void(const Error&)>;
+
   // busy if another process has it; a damaged or foreign one is emptied, not reported. One that cannot be
   // read just now is an error, and stays as it is. `directory` is made if need be.
   static Result<std::unique_ptr<FeatureIndex>> open(const std::string& directory,
-                                                    const FeatureIndexLimits& limits = {});
+                                                    const FeatureIndexLimits& limits = {},
+                                                    OnLost on_lost = {});
   // In a new directory under `parent` that disappears with the index; in memory, where that cannot be had. If
   // the process is killed, the next temporary ObjectIndex sweeps it.
-  static Result<std::unique_ptr<FeatureIndex>> open_temporary(const std::string& parent,
-                                                              const FeatureIndexLimits& limits = {});
+  static std::unique_ptr<FeatureIndex> open_temporary(const std::string& parent,
+                                                      const FeatureIndexLimits& limits = {},
+                                                      OnLost on_lost = {});
   ~FeatureIndex() override;
 
   Result<void> prefetch(std::span<const Sketch* const> sketches) override;
@@ -45,9 +50,9 @@ class FeatureIndex : public FeatureStore {
   // may be lost, or be found twice once it is added again; either is harmless. Nothing is flushed to the
   // disk: a killed process loses nothing, and what a power failure leaves half written is known by its
   // checksums.
-  Result<void> commit(const std::string& segment);
+  void commit(const std::string& segment);
   std::set<std::string> segments() const;  // those committed
-  Result<void> clear();
+  void clear();
   const std::string& directory() const;  // empty: in memory
 
  private:

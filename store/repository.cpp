@@ -145,13 +145,18 @@ Result<void> Repository::retreat(const Error& why) {
 // A process that comes second, while another has the cache, looks for kin among what it stores itself.
 RepositoryFeatures& Repository::features() {
   if (features_) return *features_;
-  Result<std::unique_ptr<FeatureIndex>> opened = Error(ErrorCode::busy, "no cache");
+  const auto on_lost = [this](const Error& why) {
+    if (!cache_lost_.exchange(true) && on_cache_lost_) on_cache_lost_(why);
+  };
+  std::unique_ptr<FeatureIndex> index;
   if (!cache_directory_.empty()) {
-    opened = FeatureIndex::open(cache_directory_);
+    auto opened = FeatureIndex::open(cache_directory_, {}, on_lost);
     came_second_ = !opened && opened.error().code() == ErrorCode::busy;
+    if (!opened && !came_second_) on_lost(opened.error());
+    if (opened) index = *std::move(opened);
   }
-  if (!opened) opened = FeatureIndex::open_temporary(temporary_directory());
-  features_ = std::make_unique<RepositoryFeatures>(opened ? *std::move(opened) : nullptr, on_cache_lost_);
+  if (!index) index = FeatureIndex::open_temporary(temporary_directory(), {}, on_lost);
+  features_ = std::make_unique<RepositoryFeatures>(std::move(index));
   return *features_;
 }
 

@@ -190,7 +190,7 @@ class Repository : public BlockStore {
   std::unique_ptr<ObjectIndex> index_;
   const std::string cache_directory_;  // of this repository; empty: none
   const std::function<void(const Error&)> on_cache_lost_;
-  bool cache_lost_ = false;                       // under recovery_mutex_
+  std::atomic<bool> cache_lost_ = false;          // and told
   std::unique_ptr<RepositoryFeatures> features_;  // made when first asked for
   bool came_second_ = false;                      // another process has the feature store
   BlockCache cache_;

@@ -1,5 +1,4 @@
-// RepositoryFeatures: a repository's feature store, as backups see it. Never fails: without it, or when its
-// cache breaks down, backups find fewer bases and go on. Thread-safe: one thread looks for kin while another
+// RepositoryFeatures: a repository's FeatureIndex, thread-safe: one thread looks for kin while another
 // finishes packs.
 #pragma once
 
@@ -7,7 +6,6 @@
 #include "lib/similarity/feature_store.h"
 #include "store/feature_index.h"
 
-#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -16,30 +14,20 @@ namespace kin::store {
 
 class RepositoryFeatures : public FeatureStore {
  public:
-  // Null: there is no feature store. `on_lost` is told once if it fails.
-  RepositoryFeatures(std::unique_ptr<FeatureIndex> index, std::function<void(const Error&)> on_lost)
-      : index_(std::move(index)), on_lost_(std::move(on_lost)) {}
+  explicit RepositoryFeatures(std::unique_ptr<FeatureIndex> index) : index_(std::move(index)) {}
 
+  // As in FeatureIndex.
   Result<void> prefetch(std::span<const Sketch* const> sketches) override;
   Result<std::vector<Candidate>> candidates(const Sketch& sketch, std::size_t most) override;
   Result<void> add(const ObjectId& id, const Sketch& sketch) override;
-
-  // As in FeatureIndex.
   void commit(const std::string& segment);
   void clear();
   std::set<std::string> segments() const;
-  std::string directory() const;  // empty: none
+  std::string directory() const;
 
  private:
-  // Gives up the index if the result is an error.
-  template <class T>
-  T keep(Result<T> result) KIN_REQUIRES(mutex_);
-  void keep(const Result<void>& result) KIN_REQUIRES(mutex_);
-  void lose(const Error& error) KIN_REQUIRES(mutex_);
-
   mutable Mutex mutex_;
   std::unique_ptr<FeatureIndex> index_ KIN_GUARDED_BY(mutex_);
-  const std::function<void(const Error&)> on_lost_;
 };
 
 }  // namespace kin::store

@@ -38,6 +38,7 @@ add_executable(kin_tests
   tests/store/pack_test.cpp
   tests/store/repository_crash_test.cpp
   tests/store/repository_damage_test.cpp
+  tests/store/repository_features_test.cpp
   tests/store/repository_test.cpp
   tests/support/faulty_backend.cpp
   tests/support/test_main.cpp
