@@ -13,6 +13,12 @@ namespace {
 
 constexpr std::string_view kIndexMagic = "KININDX1";
 
+// Who reads the pack again finds it no better.
+bool stays_so(const Error& error) {
+  return error.code() == ErrorCode::corrupt || error.code() == ErrorCode::not_found ||
+         error.code() == ErrorCode::unsupported;
+}
+
 }  // namespace
 
 Result<IndexSegment> Repository::load_index_segment(const std::string& name) {
@@ -177,6 +183,7 @@ Result<void> Repository::fill_features() {
     if (known.contains(name)) continue;
     const auto segment = load_index_segment(name);
     if (!segment) continue;  // told when the index was filled
+    bool is_final = true;
     for (const IndexPack& pack : segment->packs) {
       // Up to a damage; the rest are no bases then, and that is all.
       const auto scanned = scan_pack(sealer_, *backend_, {pack.id.hex(), pack.size},
@@ -186,9 +193,10 @@ Result<void> Repository::fill_features() {
                                            KIN_TRY(features_->add(object.id, object.features));
                                        return {};
                                      });
-      static_cast<void>(scanned);
+      if (!scanned && !stays_so(scanned.error())) is_final = false;
     }
-    features_->commit(name);
+    // What a failing disk or network kept from us is there the next time.
+    if (is_final) features_->commit(name);
   }
   return {};
 }

@@ -40,4 +40,60 @@ TEST_CASE("a feature cache that cannot be had or fails later is told once, and a
   CHECK(told == 1);
 }
 
+TEST_CASE("features of a pack that could not be read just now are read the next time",
+          "[repository][faults]") {
+  const std::uint64_t nth =
+      GENERATE(1, 2, 3, 4);  // the segment, the pack's start, a block's sizes, its header
+  INFO(nth);
+  FaultyDisk disk;
+  const TempDir caches;
+  create_repository(disk);
+  const Sketch sketch{1, 2, 3};
+  ObjectId id;
+  {
+    const auto repository = reopen(disk, caches / "a");
+    value_of(repository->begin_writing());
+    EncodedBlock block = plain_block(*repository, {text_like(1, 1000)});
+    block.header.objects[0].features = sketch;
+    id = block.header.objects[0].id;
+    value_of(repository->append(block));
+    value_of(repository->commit(snapshot_named("h")));
+  }
+  {
+    const auto repository = reopen(disk, caches / "b");
+    disk.fail(Operation::get, nth);
+    value_of(repository->begin_writing());
+    CHECK(value_of(repository->features().candidates(sketch, 1)).empty());
+  }
+  const auto repository = reopen(disk, caches / "b");
+  value_of(repository->begin_writing());
+  const auto candidates = value_of(repository->features().candidates(sketch, 1));
+  REQUIRE(candidates.size() == 1);
+  CHECK(candidates[0].id == id);
+}
+
+TEST_CASE("a pack that is damaged or gone is not read for its features again and again",
+          "[repository][faults]") {
+  const bool gone = GENERATE(false, true);
+  FaultyDisk disk;
+  const TempDir caches;
+  create_repository(disk);
+  {
+    const auto repository = reopen(disk, caches / "a");
+    value_of(repository->begin_writing());
+    value_of(store_object(*repository, text_like(1, 1000)));
+    value_of(repository->commit(snapshot_named("h")));
+  }
+  const FileName pack = disk.names(FileKind::pack).at(0);
+  if (gone) {
+    disk.erase(pack);
+  } else {
+    disk.flip(pack, 40);
+  }
+  value_of(reopen(disk, caches / "b")->begin_writing());
+  const auto repository = reopen(disk, caches / "b");
+  CHECK(repository->features().segments() == repository->index().segments());
+  CHECK(repository->features().segments().size() == 1);
+}
+
 }  // namespace kin::store
