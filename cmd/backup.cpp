@@ -234,7 +234,8 @@ Result<ExitCode> run(Context& context, const Options& options) {
         },
         1);
   }
-  DryRunStore dry(*repository);
+  const auto seen = store::FeatureIndex::open_temporary("");  // in memory: a dry run writes nothing
+  DryRunStore dry(*repository, *seen);
   DryRunLog dry_log(repository->index());
   auto result = options.dry_run ? backup(dry, dry_log, request, report, context.stop())
                                 : backup(*repository, repository->index(), request, report, context.stop());

@@ -3,7 +3,7 @@
 
 #include "lib/engine/block_store.h"
 #include "lib/engine/resume_log.h"
-#include "lib/similarity/memory_feature_store.h"
+#include "lib/similarity/feature_store.h"
 
 #include <algorithm>
 
@@ -12,9 +12,10 @@ namespace kin {
 // Finds what is stored and what the dry run saw, and leaves the store as it is.
 class DryRunFeatures : public FeatureStore {
  public:
-  explicit DryRunFeatures(FeatureStore& stored) : stored_(stored) {}
+  DryRunFeatures(FeatureStore& stored, FeatureStore& seen) : stored_(stored), seen_(seen) {}
 
   Result<void> prefetch(std::span<const Sketch* const> sketches) override {
+    KIN_TRY(seen_.prefetch(sketches));
     return stored_.prefetch(sketches);
   }
   Result<std::vector<Candidate>> candidates(const Sketch& sketch, std::size_t most) override {
@@ -30,12 +31,13 @@ class DryRunFeatures : public FeatureStore {
 
  private:
   FeatureStore& stored_;
-  MemoryFeatureStore seen_;
+  FeatureStore& seen_;
 };
 
 class DryRunStore : public BlockStore {
  public:
-  explicit DryRunStore(BlockStore& store) : store_(store), features_(store.features()) {}
+  // `seen` gets the features of what the dry run meets: an empty one, which bounds what it takes.
+  DryRunStore(BlockStore& store, FeatureStore& seen) : store_(store), features_(store.features(), seen) {}
 
   Result<std::shared_ptr<const Bytes>> load(const ObjectId& id) override { return store_.load(id); }
   Result<bool> contains(const ObjectId& id) override { return store_.contains(id); }

@@ -171,7 +171,7 @@ class Unprivileged {
 // Counts what is asked of a repository.
 class Watched : public DryRunStore {
  public:
-  using DryRunStore::DryRunStore;
+  explicit Watched(BlockStore& store) : DryRunStore(store, store.features()) {}
 
   Result<BlockRef> locate(const ObjectId& id) override { return ++located, DryRunStore::locate(id); }
   Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) override {

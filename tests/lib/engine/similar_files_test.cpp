@@ -227,13 +227,18 @@ TEST_CASE("chains stay within their bounds however many versions there are", "[e
 
 TEST_CASE("a dry run says about what a backup then stores, and stores nothing", "[engine]") {
   TempDir dir;
-  write_files(dir / "in", versions(13, 100'000, 10));
+  const Files files = versions(13, 100'000, 10);
+  write_files(dir / "in", files);
   FaultyDisk disk;
   create_repository(disk);
   auto repository = reopen(disk, dir / "cache");
-  DryRunStore dry(*repository);
+  const auto seen = store::FeatureIndex::open_temporary("");
+  DryRunStore dry(*repository, *seen);
   const BackupResult would = back_up(dry, dir / "in");
   CHECK(value_of(repository->backend().list(store::FileKind::pack)).empty());
+  const Sketch sketch = repository->scanner().sketch(files.begin()->second);
+  CHECK_FALSE(value_of(seen->candidates(sketch, 1)).empty());
+  CHECK(value_of(repository->features().candidates(sketch, 1)).empty());
   auto again = reopen(disk, dir / "other-cache");
   const BackupResult did = back_up(*again, dir / "in");
   CHECK(would.summary.bytes_stored > did.summary.bytes_stored * 9 / 10);
@@ -246,7 +251,7 @@ namespace {
 class ThrowingStore : public DryRunStore {
  public:
   ThrowingStore(BlockStore& store, int appends, int claims)
-      : DryRunStore(store), appends_(appends), claims_(claims) {}
+      : DryRunStore(store, store.features()), appends_(appends), claims_(claims) {}
 
   Result<std::uint64_t> append(const EncodedBlock& block) override {
     if (--appends_ < 0) throw std::bad_alloc();
