@@ -41,11 +41,12 @@ class ChainsOnly : public BlockReader {
 struct Fixture {
   ChainsOnly store;
   GroupRatio ratio;
+  std::size_t tenths = 4;  // what is left of a group's content
   std::vector<PlannedBlock> blocks;
   BlockAssembler assembler{store, ratio, [this](PlannedBlock block) {
                              if (block.group_number)
                                ratio.report(*block.group_number, block.content->size(),
-                                            block.content->size() * 4 / 10);
+                                            block.content->size() * tenths / 10);
                              blocks.push_back(std::move(block));
                              return true;
                            }};
@@ -168,6 +169,38 @@ TEST_CASE("a base whose chain is unknown is none", "[assembler]") {
 }
 
 TEST_CASE("the price of a group follows from the groups before the last two", "[assembler]") {
+  Fixture f;
+  f.tenths = 9;
+  f.store.chains[id_of(1'000'000)] = {0, 10'000};
+  std::uint64_t next = 0;
+  const auto fill_group = [&] {
+    for (const std::size_t before = f.blocks.size(); f.blocks.size() == before;)
+      require_ok(f.assembler.add(object(next++, 200'000)));
+  };
+  // More than half of what it would take in a group of text, and less in one of these.
+  const auto takes_delta = [&] {
+    const std::size_t before = f.blocks.size();
+    require_ok(f.assembler.add(with_delta(object(next++, 10'000), id_of(1'000'000), 3'000)));
+    return f.blocks.size() > before;
+  };
+  CHECK_FALSE(takes_delta());
+  fill_group();
+  CHECK_FALSE(takes_delta());
+  fill_group();
+  CHECK_FALSE(takes_delta());
+  fill_group();
+  CHECK(takes_delta());
+  // And back, once groups of text have outweighed them.
+  f.tenths = 3;
+  fill_group();
+  fill_group();
+  CHECK(takes_delta());
+  for (int i = 0; i < 4; ++i) fill_group();
+  CHECK_FALSE(takes_delta());
+}
+
+TEST_CASE("the ratio of groups waits for those that it follows from, in whichever order they come",
+          "[assembler]") {
   GroupRatio ratio;
   ratio.report(1, 1000, 900);
   ratio.report(0, 1000, 100);
