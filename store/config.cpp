@@ -82,7 +82,7 @@ Result<void> verify_config(ByteView file, const Key& master_key, Config& config)
   config.created.seconds = fields.signed_varint();
   config.created.nanoseconds = static_cast<std::uint32_t>(fields.varint_up_to(999'999'999));
   // The first kin wrote none, and stored no features.
-  if (fields.left() > 0) config.features = static_cast<unsigned>(fields.varint_up_to(Scanner::kMostFeatures));
+  if (fields.left() > 0) config.features = static_cast<unsigned>(fields.varint_up_to(kMostFeatures));
   if (config.features < Scanner::kLeastFeatures) fields.fail();
   return fields.finish("config");
 }

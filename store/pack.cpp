@@ -13,8 +13,8 @@ constexpr std::string_view kMagic = "KINPACK1";
 constexpr std::size_t kSizesBytes = 8;
 // More than almost any block takes: the pack is full when it has reached its size.
 constexpr std::size_t kReservedBytes = 5 << 20;
-// Payloads are never larger than the content they encode; headers have 163 bytes per object with a full
-// sketch.
+// Payloads are never larger than the content they encode; headers have up to 38 bytes per object, and those
+// of its sketch.
 constexpr std::size_t kMostHeaderBytes = 256 << 20;
 constexpr std::size_t kMostPayloadBytes = kMostBlockBytes + kTagBytes;
 

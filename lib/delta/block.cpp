@@ -55,7 +55,9 @@ Result<BlockHeader> decode_block_header(ByteView bytes) {
     if (kind < 1 || kind > 4) in.fail();
     object.kind = static_cast<ObjectKind>(kind);
     object.size = in.varint();
-    object.features.resize(in.count(kFeatureBytes));
+    const std::size_t features = in.count(kFeatureBytes);
+    if (features > kMostFeatures) in.fail();
+    object.features.resize(in.failed() ? 0 : features);
     for (Feature& feature : object.features)
       for (std::size_t i = 0; i < kFeatureBytes; ++i) feature |= Feature{in.u8()} << (8 * i);
     if (in.failed() || object.size > header.content_size) {

@@ -15,6 +15,7 @@ using Feature = std::uint64_t;
 // chance, which costs a trial and nothing else.
 inline constexpr unsigned kFeatureBits = 40;
 inline constexpr std::size_t kFeatureBytes = kFeatureBits / 8;
+inline constexpr unsigned kMostFeatures = 64;  // in a sketch; a reader refuses more
 
 // In the order of the hashes they come from, smallest first; no duplicates.
 using Sketch = std::vector<Feature>;

@@ -33,9 +33,8 @@ class Scanner {
   static constexpr std::size_t kBytesPerFeature = 1024;
   static constexpr unsigned kLeastFeatures = 2;
   static constexpr unsigned kDefaultFeatures = 16;
-  static constexpr unsigned kMostFeatures = 64;
 
-  // `features` is the most that a sketch holds.
+  // `features` is the most that a sketch holds: kLeastFeatures to kMostFeatures.
   explicit Scanner(const Key& seed, unsigned features = kDefaultFeatures);
 
   struct Segment {

@@ -139,6 +139,14 @@ TEST_CASE("a block larger than any that kin writes is refused before anything is
   CHECK_FALSE(accepted(header));
 }
 
+TEST_CASE("a sketch larger than any that kin writes is refused", "[block]") {
+  BlockHeader header = full_header();
+  header.objects[0].features.assign(kMostFeatures, 7);
+  CHECK(accepted(header));
+  header.objects[0].features.push_back(7);
+  CHECK_FALSE(accepted(header));
+}
+
 TEST_CASE("counts that the header's bytes cannot hold are refused", "[block]") {
   WireWriter objects;
   objects.raw(Bytes{1, 0, 0, 0});
