@@ -128,10 +128,6 @@ EncodedBlock BlockEncoder::keep(std::vector<BlockObject> objects, ByteView conte
   return out;
 }
 
-EncodedBlock BlockEncoder::encode(PlainBlock block) {
-  return keep(std::move(block.objects), block.content, compress_group(block.content));
-}
-
 Result<Bytes> BlockDecoder::decode(const BlockHeader& header, ByteView base, ByteView payload) {
   const CodecEntry* const entry = find_codec(header.codec);
   if (entry == nullptr)

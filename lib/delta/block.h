@@ -49,12 +49,6 @@ struct Encoding {
   Bytes payload;
 };
 
-// What enters the encoder: the header's codec is not yet chosen.
-struct PlainBlock {
-  std::vector<BlockObject> objects;
-  Bytes content;
-};
-
 struct EncodedBlock {
   BlockHeader header;
   Bytes payload;
@@ -66,7 +60,6 @@ struct EncodedBlock {
 class BlockEncoder {
  public:
   explicit BlockEncoder(const Effort& effort);
-  explicit BlockEncoder(int level) : BlockEncoder(Effort::at_level(level)) {}
   ~BlockEncoder();
 
   // The smallest encoding: plain, if nothing is smaller than the content.
@@ -77,7 +70,6 @@ class BlockEncoder {
   // Decodes and compares; what does not give back the same bytes is replaced by the plain content.
   EncodedBlock keep(std::vector<BlockObject> objects, ByteView content, Encoding encoding,
                     const std::optional<ObjectId>& base = {}, ByteView base_content = {});
-  EncodedBlock encode(PlainBlock block);
 
  private:
   Encoding compress(ByteView content, int level);

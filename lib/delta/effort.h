@@ -25,9 +25,6 @@ struct Effort {
   static constexpr Effort fast() { return {1, 1, 1, 1, kNever, 1, kNever, 1}; }
   static constexpr Effort normal() { return {}; }
   static constexpr Effort max() { return {15, 15, 12, 3, 1, 8, 64 << 10, 4}; }
-  static constexpr Effort at_level(int level) {
-    return {level, level, level, level, kNever, 1, kNever, 1};
-  }
 };
 
 }  // namespace kin

@@ -43,13 +43,6 @@ bool accepted(const BlockHeader& header) {
   return decoded && *decoded == header;
 }
 
-PlainBlock block_of(Bytes content) {
-  PlainBlock block;
-  block.objects = {{ObjectId{hash(content)}, ObjectKind::data, content.size(), {}}};
-  block.content = std::move(content);
-  return block;
-}
-
 }  // namespace
 
 TEST_CASE("a block header comes back with every field", "[block]") {
@@ -187,15 +180,15 @@ TEST_CASE("a codec of a newer kin is kept in the header and unsupported when dec
 }
 
 TEST_CASE("the encoder compresses what compresses and keeps the rest plain", "[block]") {
-  BlockEncoder encoder(3);
+  BlockEncoder encoder(Effort::normal());
   BlockDecoder decoder;
   for (const std::size_t size : {0, 1, 10, 1000, 100'000, 2 << 20}) {
     for (const bool text : {false, true}) {
       const Bytes content = text ? text_like(size, size) : random_bytes(size, size);
-      const PlainBlock block = block_of(content);
-      const EncodedBlock encoded = encoder.encode(block);
+      const std::vector<BlockObject> objects = {{id(1), ObjectKind::data, size, {}}};
+      const EncodedBlock encoded = encoder.keep(objects, content, encoder.compress_group(content));
       INFO(size << (text ? " text" : " random"));
-      CHECK(encoded.header.objects == block.objects);
+      CHECK(encoded.header.objects == objects);
       CHECK(encoded.header.content_size == size);
       CHECK_FALSE(encoded.header.base.has_value());
       CHECK_FALSE(encoded.refused);

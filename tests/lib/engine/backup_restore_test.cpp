@@ -8,6 +8,7 @@
 #include "tests/support/memory_resume_log.h"
 #include "tests/support/random_bytes.h"
 #include "tests/support/temp_dir.h"
+#include "tests/support/test_repository.h"
 
 #include <catch2/catch.hpp>
 
@@ -196,10 +197,7 @@ TEST_CASE("a list of extents without the content it lists does not count as stor
   auto second = value_of(Repository::open(std::move(second_backend), options));
   const Bytes list = *value_of(first->load(node->content[0].id));
   REQUIRE(value_of(second->claim(node->content[0].id)));
-  PlainBlock block;
-  block.objects.push_back({node->content[0].id, ObjectKind::list, list.size(), {}});
-  block.content = list;
-  value_of(second->append(BlockEncoder(3).encode(std::move(block))));
+  value_of(second->append(plain_block(*second, {list}, ObjectKind::list)));
   require_ok(second->flush());
   WireWriter record;
   encode_node(*node, record);
@@ -261,18 +259,8 @@ TEST_CASE("a file that changes while it is read is named, and kept as it was rea
 TEST_CASE("a tree cannot make restore write outside its target", "[engine]") {
   TempDir dir;
   auto repository = open_new(dir);
-  const auto store = [&](ObjectKind kind, Bytes bytes) -> Result<ObjectId> {
-    const ObjectId id = repository->id_of(bytes);
-    KIN_TRY_ASSIGN(const bool fresh, repository->claim(id));
-    if (!fresh) return id;
-    PlainBlock block;
-    block.objects.push_back({id, kind, bytes.size(), {}});
-    block.content = std::move(bytes);
-    KIN_TRY(repository->append(BlockEncoder(3).encode(std::move(block))));
-    return id;
-  };
   const ObjectId payload =
-      value_of(store(ObjectKind::data, Bytes(as_bytes("evil").begin(), as_bytes("evil").end())));
+      value_of(store_object(*repository, Bytes(as_bytes("evil").begin(), as_bytes("evil").end())));
   // Built by hand: TreeWriter takes any name, and the reader must refuse it.
   for (const std::string name : {"..", "../escape", "/escape", "a/b", ".", ""}) {
     WireWriter leaf;
@@ -285,7 +273,7 @@ TEST_CASE("a tree cannot make restore write outside its target", "[engine]") {
     node.size = 4;
     node.content = {{Extent::Kind::data, 4, payload}};
     encode_node(node, leaf);
-    const ObjectId tree = value_of(store(ObjectKind::tree, leaf.take()));
+    const ObjectId tree = value_of(store_object(*repository, leaf.take(), ObjectKind::tree));
     Recorder recorder;
     fs::create_directories(dir / "target");
     const RestoreStats stats = value_of(restore_to(*repository, tree, dir / "target", recorder));
