@@ -3,8 +3,10 @@
 // sections.
 //
 // Both directions stream, window by window, so that files of any size need a bounded amount of memory. A base
-// is read in blocks. Nothing that a delta claims makes us allocate more than a window needs, and whatever its
-// bytes are, the answer is an error or a target of at most the length allowed.
+// is read in blocks. Nothing that a delta claims makes us allocate more than a window needs, but for
+// LZMA-compressed sections: those may claim dictionaries of up to 256 MiB for each of three streams, which is
+// the limit that scripts/setup builds into the library. Whatever a delta's bytes are, the answer is an error
+// or a target of at most the length allowed.
 #pragma once
 
 #include "lib/base/bytes.h"
