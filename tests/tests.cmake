@@ -66,7 +66,10 @@ target_compile_options(deflate_tests PRIVATE $<IF:$<CONFIG:Release>,-O1,-O0>)
 target_precompile_headers(deflate_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
 target_link_libraries(deflate_tests PRIVATE kin_settings kin_formats kin_lib PkgConfig::zlib)
 target_compile_definitions(deflate_tests PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
-add_test(NAME unit_deflate COMMAND deflate_tests)
+add_test(NAME unit_deflate COMMAND deflate_tests "~[producers]")
+# Every encoder at every level: minutes under sanitizers, which damaged streams and fuzzing serve better.
+add_test(NAME unit_deflate_producers COMMAND deflate_tests "[producers]")
+set_tests_properties(unit_deflate_producers PROPERTIES LABELS slow)
 add_dependencies(unit_tests deflate_tests)
 
 # What small corpora take, to the byte: tests/ratio/results.csv. Slow under sanitizers, where it would count the same.

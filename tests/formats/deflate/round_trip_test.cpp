@@ -31,7 +31,7 @@ double percent(std::size_t part, std::size_t whole) {
   return 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-TEST_CASE("zlib's streams of every level and memory level are predicted", "[deflate]") {
+TEST_CASE("zlib's streams of every level and memory level are predicted", "[deflate][producers]") {
   const Bytes plain = testing::mixed_content(1 << 20);
   for (int level = 0; level <= 9; ++level)
     for (const int memory : {1, 4, 8, 9}) {
@@ -84,7 +84,7 @@ TEST_CASE("streams are the same in pieces of any size", "[deflate]") {
     }
 }
 
-TEST_CASE("what other programs write comes back, within these bounds", "[deflate]") {
+TEST_CASE("what other programs write comes back, within these bounds", "[deflate][producers]") {
   struct Producer {
     const char* program;
     std::string command;
