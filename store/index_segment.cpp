@@ -60,17 +60,13 @@ IndexSegment IndexSegment::take_repeats() {
     repeats.packs = packs;
     repeats.blocks = blocks;
   }
-  sort();
-  return repeats;
-}
-
-void IndexSegment::sort() {
-  std::stable_sort(objects.begin(), objects.end(),
-                   [](const IndexObject& a, const IndexObject& b) { return a.id < b.id; });
   const auto end = std::unique(objects.begin(), objects.end(),
                                [](const IndexObject& a, const IndexObject& b) { return a.id == b.id; });
   objects.erase(end, objects.end());
+  return repeats;
 }
+
+void IndexSegment::sort() { take_repeats(); }
 
 Bytes encode_index_segment(const IndexSegment& segment) {
   WireWriter out;

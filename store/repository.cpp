@@ -24,8 +24,6 @@ std::string temporary_directory() {
   return std::filesystem::temp_directory_path(ignored).string();
 }
 
-std::string pack_text(const ObjectId& pack) { return FileName{FileKind::pack, pack.hex()}.text(); }
-
 }  // namespace
 
 Result<void> Repository::create(Backend& backend, const std::optional<std::string>& password,
@@ -177,31 +175,6 @@ Result<BlockRef> Repository::locate(const ObjectId& id) {
   if (!location)
     return Error(ErrorCode::corrupt, fmt::format("object {} is missing from the repository", id.short_hex()));
   return BlockRef{location->pack, location->range.offset, location->range.size, location->content_size};
-}
-
-Result<Chain> Repository::chain(const ObjectId& id) {
-  Chain chain;
-  std::optional<ObjectId> next = id;
-  for (; next; ++chain.depth) {
-    if (chain.depth > kMostChain)
-      return Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop");
-    const ObjectId at = *next;
-    {
-      MutexLock lock(mutex_);
-      if (const auto found = pending_.find(at); found != pending_.end()) {
-        chain.bytes += found->second.block.content_size;
-        next = found->second.base;
-        continue;
-      }
-    }
-    KIN_TRY_ASSIGN(const std::optional<Location> location, find_indexed(at));
-    if (!location) return Error(ErrorCode::not_found, "object " + at.short_hex() + " is not stored");
-    if (is_lost(location->pack)) return Error(ErrorCode::corrupt, pack_text(location->pack) + " is lost");
-    chain.bytes += location->content_size;
-    next = location->base;
-  }
-  --chain.depth;  // blocks, less the one without a base
-  return chain;
 }
 
 Result<bool> Repository::contains(const ObjectId& id) {

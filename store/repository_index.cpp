@@ -127,31 +127,36 @@ Result<std::string> Repository::put_index_segment(IndexSegment& segment) {
 
 Result<std::size_t> Repository::adopt_packs() {
   KIN_TRY_ASSIGN(const std::vector<FileInfo> packs, backend_->list(FileKind::pack));
-  // Which objects they have, first: a delta is adopted only if its base is there.
-  std::unordered_set<ObjectId, ObjectIdHash> found;
-  std::vector<const FileInfo*> unindexed;
+  // All of them first: a delta is adopted only if its base is there, in whichever pack.
+  std::vector<IndexSegment> found;
+  std::unordered_set<ObjectId, ObjectIdHash> found_objects;
   for (const FileInfo& pack : packs) {
-    if (index_->has_pack(*ObjectId::from_hex(pack.name))) continue;
-    // A damaged pack that nothing refers to is check's business, not a reason to refuse a backup.
-    if (scan_pack(sealer_, *backend_, pack, [&](const BlockHeader& header, BlockRange) -> Result<void> {
-          for (const BlockObject& object : header.objects) found.insert(object.id);
+    const ObjectId id = *ObjectId::from_hex(pack.name);
+    if (index_->has_pack(id)) continue;
+    IndexSegment segment;
+    segment.packs.push_back({id, pack.size});
+    const auto scanned =
+        scan_pack(sealer_, *backend_, pack, [&](const BlockHeader& header, BlockRange range) -> Result<void> {
+          segment.add_block(0, header, range);
           return {};
-        }))
-      unindexed.push_back(&pack);
+        });
+    // A damaged pack that nothing refers to is check's business, not a reason to refuse a backup.
+    if (!scanned) continue;
+    for (const IndexObject& object : segment.objects) found_objects.insert(object.id);
+    found.push_back(std::move(segment));
   }
   std::size_t adopted = 0;
-  for (const FileInfo* const pack : unindexed) {
-    IndexSegment segment;
-    segment.packs.push_back({*ObjectId::from_hex(pack->name), pack->size});
-    KIN_TRY(scan_pack(sealer_, *backend_, *pack,
-                      [&](const BlockHeader& header, BlockRange range) -> Result<void> {
-                        if (header.base && !found.contains(*header.base)) {
-                          KIN_TRY_ASSIGN(const std::optional<Location> base, find_indexed(*header.base));
-                          if (!base) return {};
-                        }
-                        segment.add_block(0, header, range);
-                        return {};
-                      }));
+  for (IndexSegment& segment : found) {
+    std::vector<IndexObject> readable;
+    for (const IndexObject& object : segment.objects) {
+      const std::optional<ObjectId>& base = segment.blocks[object.block].base;
+      if (base && !found_objects.contains(*base)) {
+        KIN_TRY_ASSIGN(const std::optional<Location> indexed, find_indexed(*base));
+        if (!indexed) continue;
+      }
+      readable.push_back(object);
+    }
+    segment.objects = std::move(readable);
     if (segment.objects.empty()) continue;
     KIN_TRY_ASSIGN(const std::string name, put_index_segment(segment));
     KIN_TRY(add_to_index(name, segment));

@@ -200,6 +200,31 @@ Result<std::shared_ptr<const Bytes>> Repository::load(const ObjectId& id) {
   return load_at(id, path);
 }
 
+Result<Chain> Repository::chain(const ObjectId& id) {
+  Chain chain;
+  std::optional<ObjectId> next = id;
+  for (; next; ++chain.depth) {
+    if (chain.depth > kMostChain)
+      return Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop");
+    const ObjectId at = *next;
+    {
+      MutexLock lock(mutex_);
+      if (const auto found = pending_.find(at); found != pending_.end()) {
+        chain.bytes += found->second.block.content_size;
+        next = found->second.base;
+        continue;
+      }
+    }
+    KIN_TRY_ASSIGN(const std::optional<Location> location, find_indexed(at));
+    if (!location) return Error(ErrorCode::not_found, "object " + at.short_hex() + " is not stored");
+    if (is_lost(location->pack)) return Error(ErrorCode::corrupt, pack_text(location->pack) + " is lost");
+    chain.bytes += location->content_size;
+    next = location->base;
+  }
+  --chain.depth;  // blocks, less the one without a base
+  return chain;
+}
+
 // An object that was stored again, since its pack was lost or by two writers at once, is in two segments; the
 // index knows one place of each.
 std::vector<Location> Repository::other_places(const ObjectId& id) {

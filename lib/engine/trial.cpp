@@ -3,9 +3,9 @@
 namespace kin {
 namespace {
 
-// A delta below this part of the content leaves little to gain from another base, and one below the other is
-// smaller than the content compressed alone.
+// A delta below this part of the content leaves little to gain from another base.
 constexpr std::size_t kGoodEnough = 32;
+// And below this one, hardly any content is smaller compressed alone.
 constexpr std::size_t kBetterThanWhole = 8;
 
 }  // namespace
