@@ -89,7 +89,7 @@ Encoding BlockEncoder::compress(ByteView content, int level) {
   return {CodecId::plain, Bytes(content.begin(), content.end())};
 }
 
-std::optional<Encoding> BlockEncoder::compress_delta(ByteView base, ByteView content) {
+std::optional<Encoding> BlockEncoder::compress_delta(ByteView base, ByteView content, bool close) {
   std::optional<Encoding> best;
   const auto try_codec = [&](CodecId id, int level) {
     auto payload = codec(id, level).encode(base, content);
@@ -97,6 +97,7 @@ std::optional<Encoding> BlockEncoder::compress_delta(ByteView base, ByteView con
       best = Encoding{id, *std::move(payload)};
   };
   try_codec(CodecId::zstd, effort_.quick_delta_level);
+  if (!close && effort_.only_close_kin) return best;
   if (!best || best->payload.size() > content.size() / effort_.thorough_part) return best;
   try_codec(CodecId::zstd, effort_.delta_level);
   // xdelta3 is ahead where large content is nearly equal to its base; elsewhere it takes time for nothing.

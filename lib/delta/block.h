@@ -65,8 +65,9 @@ class BlockEncoder {
   // The smallest encoding: plain, if nothing is smaller than the content.
   Encoding compress_group(ByteView content) { return compress(content, effort_.group_level); }
   Encoding compress_whole(ByteView content) { return compress(content, effort_.whole_level); }
-  // The smallest against this base; nothing if none is smaller than the content.
-  std::optional<Encoding> compress_delta(ByteView base, ByteView content);
+  // The smallest against this base; nothing if none is smaller than the content. close: they have much in
+  // common, so that a thorough search pays.
+  std::optional<Encoding> compress_delta(ByteView base, ByteView content, bool close);
   // Decodes and compares; what does not give back the same bytes is replaced by the plain content.
   EncodedBlock keep(std::vector<BlockObject> objects, ByteView content, Encoding encoding,
                     const std::optional<ObjectId>& base = {}, ByteView base_content = {});

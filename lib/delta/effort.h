@@ -10,21 +10,23 @@ struct Effort {
 
   // Levels of zstd; xdelta3's follows from that of deltas. Groups and deltas gain far more from a higher
   // level than large objects without kin do, which take most of the time.
-  int group_level = 8;
+  int group_level = 7;
   int delta_level = 6;
   int whole_level = 3;
   // Deltas are made at this level first, and at delta_level only where that has left at most this part of the
-  // content: a thorough search among what is hardly alike costs most and finds least.
-  int quick_delta_level = 2;
+  // content and the base is close kin: a thorough search among what is hardly alike costs most and finds
+  // least.
+  int quick_delta_level = 3;
   std::size_t thorough_part = 6;
+  bool only_close_kin = true;
   unsigned candidates = 1;  // bases tried per object
   // xdelta3 is tried as well from this size on, where zstd has left at most this part of the content.
   std::size_t xdelta3_from = 1 << 20;
   std::size_t xdelta3_part = 256;
 
-  static constexpr Effort fast() { return {1, 1, 1, 1, kNever, 1, kNever, 1}; }
+  static constexpr Effort fast() { return {1, 1, 1, 1, kNever, true, 1, kNever, 1}; }
   static constexpr Effort normal() { return {}; }
-  static constexpr Effort max() { return {15, 15, 12, 3, 1, 8, 64 << 10, 4}; }
+  static constexpr Effort max() { return {15, 15, 12, 3, 1, false, 8, 64 << 10, 4}; }
 };
 
 }  // namespace kin

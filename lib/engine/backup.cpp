@@ -343,7 +343,7 @@ Result<void> Backup::offer(ObjectKind kind, const ObjectId& id, Bytes bytes, Ske
   OfferedObject offered;
   offered.has_kin = previous.has_value();
   // What is stored already, but in a lost pack, may be its own candidate.
-  if (previous && *previous != id) offered.candidates.push_back(*previous);
+  if (previous && *previous != id) offered.candidates.push_back({*previous, true});
   if (!sketch.empty()) {
     FeatureStore& features = store_.features();
     KIN_TRY_ASSIGN(const std::vector<Candidate> found,
@@ -351,7 +351,7 @@ Result<void> Backup::offer(ObjectKind kind, const ObjectId& id, Bytes bytes, Ske
     if (!found.empty()) offered.has_kin = true;
     for (const Candidate& candidate : found)
       if (candidate.id != previous && candidate.id != id && worth_trying(candidate, bytes.size()))
-        offered.candidates.push_back(candidate.id);
+        offered.candidates.push_back({candidate.id, 2 * candidate.matches >= sketch.size()});
     KIN_TRY(features.add(id, sketch));
   }
   ++summary_.objects_added;

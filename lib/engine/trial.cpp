@@ -21,11 +21,11 @@ TriedObject Trial::run(OfferedObject offered) {
   out.has_kin = offered.has_kin;
   const ByteView content = *out.content;
   std::size_t best = content.size();
-  for (const ObjectId& candidate : offered.candidates) {
+  for (const auto& [candidate, close] : offered.candidates) {
     if (out.deltas.size() == most_trials_ || best <= content.size() / kGoodEnough) break;
     const std::shared_ptr<const Bytes> base_content = base(candidate);
     if (!base_content || base_content->empty()) continue;
-    auto encoding = encoder_.compress_delta(*base_content, content);
+    auto encoding = encoder_.compress_delta(*base_content, content, close);
     if (!encoding) continue;
     best = std::min(best, encoding->payload.size());
     out.deltas.push_back({candidate, base_content, *std::move(encoding)});

@@ -15,11 +15,16 @@ namespace kin {
 // From this size on, an object has a block of its own; smaller ones may join a group.
 inline constexpr std::size_t kSoloBytes = 256 << 10;
 
+struct OfferedBase {
+  ObjectId id;
+  bool close = false;  // shares at least half of the object's features, or is its previous version
+};
+
 // An object that is to be stored, and what it may be a delta against, best first.
 struct OfferedObject {
   BlockObject object;
   std::shared_ptr<const Bytes> content;
-  std::vector<ObjectId> candidates;
+  std::vector<OfferedBase> candidates;
   bool has_kin = false;  // resembles something, be it too far away to be a candidate
 };
 
