@@ -1,7 +1,8 @@
 // No encoder says what it is, but few parse alike. So the known ones are run against the first tokens, all at
 // once and in rounds: those that predict much worse than the best leave the race after 1024, 8192 and 32768
-// tokens. Computing the chain depth of each match instead would tell more about unknown encoders; the known
-// ones are nearly all there are, and an unknown one still gets whichever predicts it best.
+// tokens, and the first that predicts all of them ends it. Computing the chain depth of each match instead
+// would tell more about unknown encoders; the known ones are nearly all there are, and an unknown one still
+// gets whichever predicts it best.
 #include "formats/deflate/estimate.h"
 
 #include "formats/deflate/block_end.h"
@@ -293,6 +294,15 @@ Parameters estimate(const EstimateInput& input, const std::optional<Parameters>&
     auto trial = std::make_unique<Trial>(input, parameters);
     trial->run(kRounds.front(), best + best / 4 + 4);
     if (trial->wrong() > best + best / 4 + 4) continue;
+    if (trial->wrong() == 0) {
+      // None can be better. Most streams are short, and many encoders agree on those.
+      trial->run(kRounds.back(), 0);
+      if (trial->wrong() == 0) {
+        Parameters exact = parameters;
+        exact.rule = BlockRule::none;
+        return with_block_rule(input, exact);
+      }
+    }
     best = std::min(best, trial->wrong());
     trials.push_back(std::move(trial));
   }
