@@ -7,14 +7,14 @@
 namespace kin::store {
 namespace {
 
-constexpr std::string_view kMagic = "KINREPO1";
+constexpr std::string_view kConfigMagic = "KINREPO1";
 // Bits for features that a reader or a writer must know to go on; none are defined yet.
 constexpr std::uint32_t kKnownReadFeatures = 0;
 constexpr std::uint32_t kKnownWriteFeatures = 0;
 
 Bytes encode_open_part(const Config& config) {
   WireWriter out;
-  out.raw(as_bytes(kMagic));
+  out.raw(as_bytes(kConfigMagic));
   out.u32(config.version);
   out.u32(kKnownReadFeatures);
   out.u32(kKnownWriteFeatures);
@@ -47,7 +47,7 @@ Bytes encode_config(const Config& config, const Key& master_key) {
 
 Result<Config> decode_config(ByteView file) {
   WireReader in(file);
-  if (as_text(in.raw(kMagic.size())) != kMagic)
+  if (as_text(in.raw(kConfigMagic.size())) != kConfigMagic)
     return Error(ErrorCode::corrupt, "config is not one that kin wrote");
   Config config;
   config.version = in.u32();

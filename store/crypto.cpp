@@ -43,7 +43,7 @@ Array random_array() {
   return out;
 }
 
-Error damaged() { return Error(ErrorCode::corrupt, "checksum mismatch: the bytes are damaged"); }
+Error mismatch() { return Error(ErrorCode::corrupt, "checksum mismatch: the bytes are damaged"); }
 
 }  // namespace
 
@@ -71,17 +71,17 @@ void Sealer::seal_to(Bytes& out, const Nonce& nonce, ByteView bound, ByteView pl
 }
 
 Result<Bytes> Sealer::open(const Nonce& nonce, ByteView bound, ByteView sealed) const {
-  if (sealed.size() < kTagBytes) return damaged();
+  if (sealed.size() < kTagBytes) return mismatch();
   const ByteView body = sealed.first(sealed.size() - kTagBytes);
   if (encryption_ == Encryption::none) {
     const Tag tag = checksum(key_, nonce, bound, body);
-    if (!equal(tag, sealed.last(kTagBytes))) return damaged();
+    if (!equal(tag, sealed.last(kTagBytes))) return mismatch();
     return Bytes(body.begin(), body.end());
   }
   Bytes out(body.size());
   if (crypto_aead_xchacha20poly1305_ietf_decrypt(out.data(), nullptr, nullptr, sealed.data(), sealed.size(),
                                                  bound.data(), bound.size(), nonce.data(), key_.data()) != 0)
-    return damaged();
+    return mismatch();
   return out;
 }
 

@@ -19,7 +19,7 @@ namespace kin::store {
 namespace {
 
 // Part of the cache's path: a kin that lays it out otherwise counts up, and never meets an older cache.
-constexpr std::string_view kLayout = "features-1";
+constexpr std::string_view kFeaturesLayout = "features-1";
 
 constexpr std::size_t kIdBytes = sizeof(Digest);
 
@@ -248,8 +248,8 @@ FeatureIndex::~FeatureIndex() = default;
 
 Result<std::unique_ptr<FeatureIndex>> FeatureIndex::open(const std::string& directory,
                                                          const FeatureIndexLimits& limits, OnLost on_lost) {
-  auto state =
-      std::make_unique<State>(fmt::format("{}/{}", directory, kLayout), limits, std::move(on_lost), false);
+  auto state = std::make_unique<State>(fmt::format("{}/{}", directory, kFeaturesLayout), limits,
+                                       std::move(on_lost), false);
   KIN_TRY_ASSIGN(state->lock, lock_cache(state->directory));
   if (auto opened = state->open_files(); !opened) {
     // Any other failure may pass, and what is there may have taken hours to make.

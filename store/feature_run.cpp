@@ -34,8 +34,6 @@ std::uint64_t checksum(ByteView bytes, std::uint64_t seed) {
   return out ^ out >> 32;
 }
 
-Error damaged() { return Error(ErrorCode::corrupt, "feature cache is damaged"); }
-
 template <class T, class Allocator>
 ByteView bytes_of(const std::vector<T, Allocator>& values) {
   return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(T)};
@@ -109,7 +107,8 @@ void FeatureRunWriter::write(ByteView bytes, std::uint64_t offset) {
 }
 
 void FeatureRunWriter::add(FeatureKey key, const Postings& postings) {
-  if (shape_.keys > 0 && key <= last_key_ && result_) result_ = damaged();  // the run that it comes from
+  if (shape_.keys > 0 && key <= last_key_ && result_)
+    result_ = feature_cache_damaged();  // the run that it comes from
   if (!result_) return;
   const std::uint64_t page = shape_.page_of(key);
   if (page != page_number_) finish_page();
@@ -171,7 +170,7 @@ Result<FeatureRun> FeatureRun::open(const std::string& path, const FeatureRunSha
   struct stat status {};
   if (!out.file_ || ::fstat(out.file_.get(), &status) != 0) return errno_error("cannot open", path);
   if (static_cast<std::uint64_t>(status.st_size) != shape.pages_end + shape.directory_bytes())
-    return damaged();
+    return feature_cache_damaged();
   // Pages are read one by one, in no order that the kernel could foresee.
   ::posix_fadvise(out.file_.get(), 0, 0, POSIX_FADV_RANDOM);
   return out;
@@ -179,7 +178,7 @@ Result<FeatureRun> FeatureRun::open(const std::string& path, const FeatureRunSha
 
 Result<void> FeatureRun::read_exactly(std::span<std::uint8_t> into, std::uint64_t offset) const {
   KIN_TRY_ASSIGN(const std::size_t size, read_up_to_at(file_.get(), into, offset, path_));
-  if (size != into.size()) return damaged();
+  if (size != into.size()) return feature_cache_damaged();
   return {};
 }
 
@@ -187,10 +186,11 @@ Result<void> FeatureRun::load_directory() {
   if (!directory_.empty()) return {};
   std::vector<std::uint64_t> directory(shape_.pages() + 1);
   KIN_TRY(read_exactly(bytes_of(directory), shape_.pages_end));
-  if (checksum(bytes_of(std::as_const(directory)), 0) != shape_.directory_checksum) return damaged();
+  if (checksum(bytes_of(std::as_const(directory)), 0) != shape_.directory_checksum)
+    return feature_cache_damaged();
   if (directory.front() != shape_.filter_bytes() || directory.back() != shape_.pages_end ||
       !std::is_sorted(directory.begin(), directory.end()))
-    return damaged();
+    return feature_cache_damaged();
   directory_ = std::move(directory);
   return {};
 }
@@ -230,7 +230,7 @@ Result<void> FeatureRun::read(std::span<const FeatureKey> keys, std::span<Postin
       buffer_.resize(directory_[page + 1] - directory_[page]);
       KIN_TRY(read_exactly(buffer_, directory_[page]));
       const std::optional<PageView> opened = open_page(buffer_, page, width);
-      if (!opened) return damaged();
+      if (!opened) return feature_cache_damaged();
       view = *opened;
       viewed = page;
     }
@@ -269,7 +269,7 @@ void FeatureRun::Cursor::start_page() {
                                                      directory[page_number_ + 1] - directory[page_number_]);
     const auto opened = open_page(bytes, page_number_, key_width(run_.shape_.suffix_bits()));
     if (!opened) {
-      result_ = damaged();
+      result_ = feature_cache_damaged();
       break;
     }
     page_ = *opened;

@@ -20,6 +20,9 @@
 
 namespace kin::store {
 
+// It is rebuilt then, by whoever opens it.
+inline Error feature_cache_damaged() { return Error(ErrorCode::corrupt, "feature cache is damaged"); }
+
 // What must be known of a run besides its file.
 struct FeatureRunShape {
   std::uint64_t keys = 0;

@@ -29,16 +29,11 @@ namespace kin::store {
 namespace {
 
 constexpr std::string_view kRunPrefix = "run/";
-constexpr std::string_view kSegmentPrefix = "segment/";
+constexpr std::string_view kTakenPrefix = "segment/";
 const std::string kObjectsKey = "objects";
 constexpr std::string_view kCatalogue = "catalogue";
 
 constexpr std::size_t kMergeWidth = 4;
-
-rocksdb::Slice slice(ByteView bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-ByteView view(const rocksdb::Slice& bytes) { return as_bytes({bytes.data(), bytes.size()}); }
-
-Error damaged() { return Error(ErrorCode::corrupt, "feature cache is damaged"); }
 
 Result<void> check(const rocksdb::Status& status) {
   if (status.ok()) return {};
@@ -50,7 +45,8 @@ Result<void> check(const rocksdb::Status& status) {
 
 // A database of which something is missing, or that is not ours, is of as little use as a damaged one.
 Result<void> check_opened(const rocksdb::Status& status) {
-  if (status.IsPathNotFound() || status.IsInvalidArgument() || status.IsNotSupported()) return damaged();
+  if (status.IsPathNotFound() || status.IsInvalidArgument() || status.IsNotSupported())
+    return feature_cache_damaged();
   return check(status);
 }
 
@@ -63,11 +59,6 @@ rocksdb::Options options() {
   out.compression = rocksdb::kNoCompression;
   return out;
 }
-
-struct Run {
-  std::uint32_t number = 0;
-  FeatureRun file;
-};
 
 // Its key in the catalogue, after the prefix, and in the file's name.
 std::string digits(std::uint32_t number) { return fmt::format("{:010}", number); }
@@ -112,6 +103,11 @@ std::size_t merge_from(std::vector<std::uint64_t> sizes) {
 }  // namespace
 
 struct FeatureRuns::State {
+  struct Run {
+    std::uint32_t number = 0;
+    FeatureRun file;
+  };
+
   std::string directory;
   Settings settings;
   std::unique_ptr<rocksdb::DB> catalogue;
@@ -128,19 +124,19 @@ struct FeatureRuns::State {
     const std::unique_ptr<rocksdb::Iterator> at(catalogue->NewIterator(rocksdb::ReadOptions()));
     for (at->SeekToFirst(); at->Valid(); at->Next()) {
       const std::string_view key(at->key().data(), at->key().size());
-      if (key.starts_with(kSegmentPrefix)) segments.emplace(key.substr(kSegmentPrefix.size()));
+      if (key.starts_with(kTakenPrefix)) segments.emplace(key.substr(kTakenPrefix.size()));
       if (key.starts_with(kRunPrefix)) {
         const auto number = number_of(key.substr(kRunPrefix.size()));
-        const auto shape = FeatureRunShape::decode(view(at->value()));
-        if (!number || !shape) return damaged();
+        const auto shape = FeatureRunShape::decode(as_bytes(at->value().ToStringView()));
+        if (!number || !shape) return feature_cache_damaged();
         auto file = FeatureRun::open(path_of(*number), *shape);
-        if (!file && file.error().code() == ErrorCode::not_found) return damaged();
+        if (!file && file.error().code() == ErrorCode::not_found) return feature_cache_damaged();
         if (!file) return std::move(file).error();
         runs.push_back({*number, *std::move(file)});
         next_run = *number + 1;
       }
       if (key == kObjectsKey) {
-        WireReader in(view(at->value()));
+        WireReader in(as_bytes(at->value().ToStringView()));
         objects = in.u32();
         KIN_TRY(in.finish("feature cache"));
       }
@@ -168,7 +164,7 @@ struct FeatureRuns::State {
   // The file is there; with this it counts, and those from `first` on no longer do.
   Result<void> replace(std::size_t first, const FeatureRunShape& shape, rocksdb::WriteBatch& batch) {
     KIN_TRY_ASSIGN(FeatureRun file, FeatureRun::open(path_of(next_run), shape));
-    batch.Put(fmt::format("{}{}", kRunPrefix, digits(next_run)), slice(shape.encode()));
+    batch.Put(fmt::format("{}{}", kRunPrefix, digits(next_run)), as_text(shape.encode()));
     for (std::size_t i = first; i < runs.size(); ++i)
       batch.Delete(fmt::format("{}{}", kRunPrefix, digits(runs[i].number)));
     KIN_TRY(check(catalogue->Write(rocksdb::WriteOptions(), &batch)));
@@ -206,8 +202,8 @@ Result<void> FeatureRuns::add(const FeatureTable& table, Ordinal objects, const 
   rocksdb::WriteBatch batch;
   WireWriter count;
   count.u32(objects);
-  batch.Put(kObjectsKey, slice(count.bytes()));
-  if (!segment.empty()) batch.Put(fmt::format("{}{}", kSegmentPrefix, segment), "");
+  batch.Put(kObjectsKey, as_text(count.bytes()));
+  if (!segment.empty()) batch.Put(fmt::format("{}{}", kTakenPrefix, segment), "");
   if (table.size() > 0) {
     FeatureRunWriter writer(state_->path_of(state_->next_run), table.size(),
                             state_->filter_bytes_for(table.size(), state_->runs.size()));
@@ -223,9 +219,9 @@ Result<void> FeatureRuns::add(const FeatureTable& table, Ordinal objects, const 
 }
 
 Result<void> FeatureRuns::merge_if_due() {
-  std::vector<Run>& runs = state_->runs;
+  std::vector<State::Run>& runs = state_->runs;
   std::vector<std::uint64_t> sizes;
-  for (const Run& run : runs) sizes.push_back(run.file.shape().keys);
+  for (const State::Run& run : runs) sizes.push_back(run.file.shape().keys);
   const std::size_t from = merge_from(sizes);
   if (from == runs.size()) return {};
 

@@ -11,7 +11,7 @@
 namespace kin::store {
 namespace {
 
-constexpr std::string_view kMagic = "KINKEY01";
+constexpr std::string_view kKeyMagic = "KINKEY01";
 constexpr std::uint8_t kArgon2id = 1;
 
 struct Parsed {
@@ -26,7 +26,8 @@ struct Parsed {
 Result<Parsed> parse(ByteView file) {
   WireReader in(file);
   Parsed out;
-  if (as_text(in.raw(kMagic.size())) != kMagic) return Error(ErrorCode::corrupt, "not a key that kin wrote");
+  if (as_text(in.raw(kKeyMagic.size())) != kKeyMagic)
+    return Error(ErrorCode::corrupt, "not a key that kin wrote");
   if (in.u8() != kArgon2id) return Error(ErrorCode::unsupported, "the key was made by a newer kin");
   out.cost.operations = in.varint();
   out.cost.memory_bytes = in.varint();
@@ -46,7 +47,7 @@ Result<Parsed> parse(ByteView file) {
 Result<Bytes> encode_key_file(const Key& master_key, std::string_view password, const KeyInfo& info,
                               const PasswordCost& cost) {
   WireWriter out;
-  out.raw(as_bytes(kMagic));
+  out.raw(as_bytes(kKeyMagic));
   out.u8(kArgon2id);
   out.varint(cost.operations);
   out.varint(cost.memory_bytes);

@@ -27,7 +27,7 @@ namespace kin::store {
 namespace {
 
 // Part of the cache's path: a kin that lays it out otherwise counts up, and never meets an older cache.
-constexpr std::string_view kLayout = "index-2";
+constexpr std::string_view kIndexLayout = "index-2";
 
 // Column families.
 enum Family : std::size_t { objects = 0, meta = 1, records = 2 };
@@ -37,9 +37,6 @@ const std::string kFamilyNames[] = {rocksdb::kDefaultColumnFamilyName, "meta", "
 constexpr std::string_view kSegmentPrefix = "segment/";
 constexpr std::string_view kPackPrefix = "pack/";
 constexpr std::string_view kCleanKey = "clean";
-
-rocksdb::Slice slice(ByteView bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-ByteView view(const rocksdb::Slice& bytes) { return as_bytes({bytes.data(), bytes.size()}); }
 
 Error cache_error(const rocksdb::Status& status) {
   return Error(status.IsCorruption() ? ErrorCode::corrupt : ErrorCode::io,
@@ -154,7 +151,7 @@ struct ObjectIndex::State {
       if (parsed.ec != std::errc() || parsed.ptr != key.data() + key.size() ||
           at->value().size() != sizeof(Digest))
         return Error(ErrorCode::corrupt, "local cache is damaged");
-      know_pack(number, ObjectId::from_bytes(view(at->value())));
+      know_pack(number, ObjectId::from_bytes(as_bytes(at->value().ToStringView())));
     }
     if (!at->status().ok()) return cache_error(at->status());
     return {};
@@ -222,7 +219,7 @@ ObjectIndex::~ObjectIndex() = default;
 
 Result<std::unique_ptr<ObjectIndex>> ObjectIndex::open(const std::string& directory) {
   auto state = std::make_unique<State>();
-  state->directory = fmt::format("{}/{}", directory, kLayout);
+  state->directory = fmt::format("{}/{}", directory, kIndexLayout);
   KIN_TRY_ASSIGN(state->lock, lock_cache(state->directory));
   if (!state->open_database()) KIN_TRY(state->start_over());
   return std::unique_ptr<ObjectIndex>(new ObjectIndex(std::move(state)));
@@ -308,10 +305,10 @@ Result<std::optional<Location>> ObjectIndex::locate(const ObjectId& id) {
   if (!state_->db) return closed();
   rocksdb::PinnableSlice value;
   const rocksdb::Status status =
-      state_->db->Get(rocksdb::ReadOptions(), state_->families[objects], slice(id.bytes), &value);
+      state_->db->Get(rocksdb::ReadOptions(), state_->families[objects], as_text(id.bytes), &value);
   if (status.IsNotFound()) return std::optional<Location>();
   if (!status.ok()) return cache_error(status);
-  WireReader in(view(value));
+  WireReader in(as_bytes(value.ToStringView()));
   Location out;
   const std::uint64_t pack = in.varint();
   out.range.offset = in.varint();
@@ -350,7 +347,7 @@ Result<void> ObjectIndex::add(const std::string& segment_name, const IndexSegmen
       numbers.push_back(known == state_->pack_numbers.end() ? next++ : known->second);
       if (known != state_->pack_numbers.end()) continue;
       batch.Put(state_->families[meta], fmt::format("{}{:010}", kPackPrefix, numbers.back()),
-                slice(pack.id.bytes));
+                as_text(pack.id.bytes));
       added.emplace_back(numbers.back(), pack.id);
     }
   }
@@ -370,7 +367,7 @@ Result<void> ObjectIndex::add(const std::string& segment_name, const IndexSegmen
       if (!status.ok()) break;
       const IndexBlock& block = segment.blocks[object.block];
       const Bytes value = encode_location(numbers[block.pack], block, object);
-      status = writer.Put(slice(object.id.bytes), slice(value));
+      status = writer.Put(as_text(object.id.bytes), as_text(value));
     }
     if (status.ok()) status = writer.Finish();
     rocksdb::IngestExternalFileOptions ingestion;
@@ -434,7 +431,7 @@ Result<void> ObjectIndex::record(const std::vector<std::pair<std::string, Bytes>
   const std::shared_lock in_use(in_use_);
   if (!state_->db) return {};
   rocksdb::WriteBatch batch;
-  for (const auto& [path, value] : entries) batch.Put(state_->families[records], path, slice(value));
+  for (const auto& [path, value] : entries) batch.Put(state_->families[records], path, as_text(value));
   state_->db->Write(rocksdb::WriteOptions(), &batch).PermitUncheckedError();
   return {};
 }

@@ -9,7 +9,7 @@
 namespace kin::store {
 namespace {
 
-constexpr std::string_view kMagic = "KINPACK1";
+constexpr std::string_view kPackMagic = "KINPACK1";
 constexpr std::size_t kSizesBytes = 8;
 // More than almost any block takes: the pack is full when it has reached its size.
 constexpr std::size_t kReservedBytes = 5 << 20;
@@ -52,7 +52,7 @@ PackBuilder::PackBuilder(const Sealer& sealer)
     : sealer_(sealer), salt_(sealer.encrypts() ? random_salt() : Salt{}) {
   // Address space, not memory: a buffer that doubles would take twice the pack, and be copied.
   bytes_.reserve(kPackTargetBytes + kReservedBytes);
-  append(bytes_, as_bytes(kMagic));
+  append(bytes_, as_bytes(kPackMagic));
   append(bytes_, salt_);
 }
 
@@ -72,7 +72,7 @@ BlockRange PackBuilder::add(const EncodedBlock& block) {
 
 Result<Salt> read_pack_prefix(ByteView bytes) {
   WireReader in(bytes);
-  if (as_text(in.raw(kMagic.size())) != kMagic)
+  if (as_text(in.raw(kPackMagic.size())) != kPackMagic)
     return Error(ErrorCode::corrupt, "not a pack that kin wrote, or its start is damaged");
   const Salt salt = in.array<16>();
   if (in.failed()) return Error(ErrorCode::corrupt, "the pack is cut short");

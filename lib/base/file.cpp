@@ -58,7 +58,7 @@ Result<std::size_t> read_pipe(int fd, std::span<std::uint8_t> into, std::string_
   constexpr int kLookForStopMilliseconds = 100;
   std::size_t done = 0;
   while (done < into.size()) {
-    if (stop.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
+    if (stop.stop_requested()) return interrupted();
     pollfd waiting{fd, POLLIN, 0};
     const int ready = ::poll(&waiting, 1, kLookForStopMilliseconds);
     if (ready == 0 || (ready < 0 && errno == EINTR)) continue;  // a read might wait for hours

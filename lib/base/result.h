@@ -42,6 +42,8 @@ class [[nodiscard]] Error {
   std::string message_;
 };
 
+inline Error interrupted() { return Error(ErrorCode::cancelled, "interrupted"); }
+
 template <class T>
 class [[nodiscard]] Result {
  public:

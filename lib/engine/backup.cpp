@@ -328,7 +328,7 @@ Result<void> Backup::decide() {
 Result<void> Backup::submit_offered() {
   offered_bytes_ = 0;
   if (offered_.empty() || trying_.submit(std::exchange(offered_, {}))) return {};
-  return Error(ErrorCode::cancelled, "interrupted");
+  return interrupted();
 }
 
 // One feature in common is a weak hint. To try it costs little if the candidate is at hand; if it is to be
@@ -499,7 +499,7 @@ Result<BackupResult> Backup::run() {
   BackupResult result;
   auto chosen = catching([&]() -> Result<void> {
     KIN_TRY(choose());
-    if (stop_.stop_requested() || levels_.size() != 1) return Error(ErrorCode::cancelled, "interrupted");
+    if (stop_.stop_requested() || levels_.size() != 1) return interrupted();
     KIN_TRY_ASSIGN(result.tree, levels_.back().tree.finish());
     return {};
   });

@@ -20,7 +20,7 @@ constexpr std::size_t kMostRemembered = 1 << 18;
 
 Result<void> BlockAssembler::emit(PlannedBlock block) {
   if (sink_(std::move(block))) return {};
-  return Error(ErrorCode::cancelled, "interrupted");
+  return interrupted();
 }
 
 Result<void> BlockAssembler::emit_delta(PlannedBlock block) {

@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::uint64_t kStepBytes = 256 << 10;
 
-Error interrupted() { return Error(ErrorCode::cancelled, "interrupted"); }
-
 // Reads only what the file system does not know to be a hole.
 Result<bool> is_zero(int fd, std::uint64_t offset, std::uint64_t size, const std::string& path,
                      const std::stop_token& stop) {

@@ -11,8 +11,6 @@
 namespace kin {
 namespace {
 
-Error stopped() { return Error(ErrorCode::cancelled, "interrupted"); }
-
 Result<Fd> open_for_reading(const WalkEntry& entry) {
   // Without O_NONBLOCK, a FIFO that took the file's place would hang us. O_NOATIME is for owners only.
   constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
@@ -67,7 +65,7 @@ Result<std::uint64_t> FileReader::read_run(const Read& read, std::uint64_t limit
     object.sketch = std::move(segment.sketch);
     part.extents.push_back({Extent::Kind::data, cut, object.id});
     part.size = cut;
-    if (!emit(std::move(part))) return stopped();
+    if (!emit(std::move(part))) return interrupted();
     total += cut;
     std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(cut),
               buffer_.begin() + static_cast<std::ptrdiff_t>(have), buffer_.begin());
@@ -107,7 +105,7 @@ Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit) {
       FilePart hole;
       hole.extents.push_back({Extent::Kind::hole, begin - done, {}});
       hole.size = begin - done;
-      if (!emit(std::move(hole))) return stopped();
+      if (!emit(std::move(hole))) return interrupted();
       done = begin;
     }
     if (end <= begin) break;

@@ -24,8 +24,6 @@ constexpr std::size_t kMostLinks = 4096;
 
 using Action = RestoreObserver::Action;
 
-Error interrupted() { return Error(ErrorCode::cancelled, "interrupted"); }
-
 Error untouchable() {
   return Error(ErrorCode::io, "the repository or kin's cache is in its place, and stays as it is");
 }

@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::size_t kInFlightBytes = 16 << 20;
 
-Error interrupted() { return Error(ErrorCode::cancelled, "interrupted"); }
-
 }  // namespace
 
 RestoreWindow::RestoreWindow(BlockStore& store, const RestoreRequest& request, RestoreReport& report,

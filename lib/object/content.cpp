@@ -8,7 +8,7 @@ namespace {
 
 // A list of lists of lists ... of 4,096 each: 8 levels are more than any file needs, and end a loop in a
 // forged list.
-constexpr int kMostLevels = 8;
+constexpr int kMostListLevels = 8;
 constexpr std::uint8_t kListVersion = 1;
 
 Result<std::vector<Extent>> decode_list(ByteView bytes, const Extent& list) {
@@ -30,7 +30,7 @@ Result<std::vector<Extent>> decode_list(ByteView bytes, const Extent& list) {
 
 Result<void> visit_extents(ObjectReader& reader, const std::vector<Extent>& extents, std::uint64_t offset,
                            int level, const VisitExtent& visit, const VisitList& visit_list) {
-  if (level > kMostLevels) return Error(ErrorCode::corrupt, "extent lists are nested too deep");
+  if (level > kMostListLevels) return Error(ErrorCode::corrupt, "extent lists are nested too deep");
   for (const Extent& extent : extents) {
     if (extent.kind != Extent::Kind::list) {
       KIN_TRY(visit(extent, offset));

@@ -16,7 +16,7 @@ constexpr std::uint8_t kTreeVersion = 1;
 constexpr std::size_t kLeastBytes = 16 << 10;
 constexpr std::size_t kMostBytes = 256 << 10;
 constexpr std::uint64_t kCutMask = 511;
-constexpr int kMostLevels = 12;
+constexpr int kMostTreeLevels = 12;
 
 std::uint64_t fnv1a(std::string_view text) {
   std::uint64_t h = 0xcbf29ce484222325;
@@ -45,7 +45,7 @@ Result<TreeNode> decode_tree_node(ByteView bytes, const ObjectId& id) {
     return Error(ErrorCode::unsupported, "tree " + id.short_hex() + " was made by a newer kin");
   if (in.u8() != kTreeVersion) in.fail();
   node.level = in.u8();
-  if (node.level > kMostLevels) in.fail();
+  if (node.level > kMostTreeLevels) in.fail();
   const std::size_t count = in.count(node.level == 0 ? 13 : 34);  // the least bytes an entry takes
   for (std::size_t i = 0; i < count && !in.failed(); ++i) {
     if (node.level == 0) {

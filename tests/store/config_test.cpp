@@ -1,6 +1,7 @@
 #include "store/config.h"
 
 #include "tests/support/damage.h"
+#include "tests/support/encryption.h"
 #include "tests/support/expect.h"
 
 #include <catch2/catch.hpp>
@@ -10,9 +11,8 @@ namespace {
 
 using testing::code_of;
 using testing::error_of;
+using testing::kModes;
 using testing::value_of;
-
-constexpr Encryption kModes[] = {Encryption::none, Encryption::xchacha20_poly1305};
 
 // Where the fields lie: magic (8), version, read features, write features, id (32), encryption.
 constexpr std::size_t kVersionAt = 8, kReadFeaturesAt = 12, kWriteFeaturesAt = 16, kEncryptionAt = 52;

@@ -2,6 +2,7 @@
 
 #include "lib/base/text.h"
 #include "tests/support/damage.h"
+#include "tests/support/encryption.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
 
@@ -13,11 +14,10 @@ namespace kin::store {
 namespace {
 
 using testing::code_of;
+using testing::kCheapPassword;
+using testing::kModes;
 using testing::random_bytes;
 using testing::value_of;
-
-constexpr Encryption kModes[] = {Encryption::none, Encryption::xchacha20_poly1305};
-constexpr PasswordCost kCheap{1, 8192};
 
 template <class Array>
 Array counting(std::uint8_t first) {
@@ -137,14 +137,14 @@ TEST_CASE("a sealed file opens with its magic only, and no byte of it can change
 
 TEST_CASE("a password and a salt give one key, and other ones another", "[crypto]") {
   const Salt salt = counting<Salt>(1);
-  const Key key = value_of(key_from_password("secret", salt, kCheap));
-  CHECK(value_of(key_from_password("secret", salt, kCheap)) == key);
-  CHECK(value_of(key_from_password("Secret", salt, kCheap)) != key);
-  CHECK(value_of(key_from_password("secret", counting<Salt>(2), kCheap)) != key);
+  const Key key = value_of(key_from_password("secret", salt, kCheapPassword));
+  CHECK(value_of(key_from_password("secret", salt, kCheapPassword)) == key);
+  CHECK(value_of(key_from_password("Secret", salt, kCheapPassword)) != key);
+  CHECK(value_of(key_from_password("secret", counting<Salt>(2), kCheapPassword)) != key);
   CHECK(value_of(key_from_password("secret", salt, {2, 8192})) != key);
   CHECK(value_of(key_from_password("secret", salt, {1, 16384})) != key);
-  CHECK(value_of(key_from_password("", salt, kCheap)) != key);
-  CHECK(value_of(key_from_password(std::string_view("secret\0", 7), salt, kCheap)) != key);
+  CHECK(value_of(key_from_password("", salt, kCheapPassword)) != key);
+  CHECK(value_of(key_from_password(std::string_view("secret\0", 7), salt, kCheapPassword)) != key);
 }
 
 TEST_CASE("how a password becomes a key is part of the format", "[crypto]") {

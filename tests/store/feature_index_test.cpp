@@ -2,6 +2,7 @@
 
 #include "store/object_index.h"
 #include "tests/support/expect.h"
+#include "tests/support/ids.h"
 #include "tests/support/random_bytes.h"
 #include "tests/support/ruin.h"
 #include "tests/support/temp_dir.h"
@@ -19,6 +20,8 @@ namespace kin::store {
 namespace {
 
 using testing::code_of;
+using testing::entries_in;
+using testing::numbered_id;
 using testing::Random;
 using testing::require_ok;
 using testing::ruin;
@@ -27,8 +30,6 @@ using testing::value_of;
 
 // As little as the index works with: it spills every few dozen objects.
 constexpr FeatureIndexLimits kTiny{16 << 10, 16 << 10};
-
-ObjectId id(std::uint64_t number) { return ObjectId{hash(as_bytes(std::to_string(number)))}; }
 
 Sketch sketch(std::uint64_t first, std::uint64_t count = 16) {
   Sketch out;
@@ -43,16 +44,12 @@ std::vector<ObjectId> found(FeatureIndex& index, const Sketch& of, std::size_t m
 }
 
 bool has_object(FeatureIndex& index, std::uint64_t number) {
-  return found(index, sketch(100 * number), 1) == std::vector{id(number)};
+  return found(index, sketch(100 * number), 1) == std::vector{numbered_id(number)};
 }
 
 void add_objects(FeatureIndex& index, std::uint64_t first, std::uint64_t count) {
-  for (std::uint64_t i = first; i < first + count; ++i) require_ok(index.add(id(i), sketch(100 * i)));
-}
-
-std::size_t entries_in(const std::string& directory) {
-  return static_cast<std::size_t>(
-      std::distance(std::filesystem::directory_iterator(directory), std::filesystem::directory_iterator()));
+  for (std::uint64_t i = first; i < first + count; ++i)
+    require_ok(index.add(numbered_id(i), sketch(100 * i)));
 }
 
 // The runs of the index in `directory`.
@@ -85,7 +82,7 @@ std::string answers(FeatureIndex& index, std::uint64_t objects, std::uint64_t co
       for (const Candidate& candidate : value_of(index.candidates(sketches[i], 3)))
         out += candidate.id.short_hex() + ":" + std::to_string(candidate.matches) + " ";
       out += "\n";
-      require_ok(index.add(id(i), sketches[i]));
+      require_ok(index.add(numbered_id(i), sketches[i]));
       if ((i + 1) % commit_every == 0) index.commit(std::to_string(i));
     }
   }
@@ -97,18 +94,18 @@ std::string answers(FeatureIndex& index, std::uint64_t objects, std::uint64_t co
 TEST_CASE("the object with the most matching features comes first", "[feature_index]") {
   const TempDir directory;
   const auto index = FeatureIndex::open_temporary(directory.path());
-  require_ok(index->add(id(1), sketch(0, 4)));
-  require_ok(index->add(id(2), sketch(0, 8)));
-  require_ok(index->add(id(3), sketch(6, 4)));
+  require_ok(index->add(numbered_id(1), sketch(0, 4)));
+  require_ok(index->add(numbered_id(2), sketch(0, 8)));
+  require_ok(index->add(numbered_id(3), sketch(6, 4)));
   const auto candidates = value_of(index->candidates(sketch(0, 8), 10));
   REQUIRE(candidates.size() == 3);
-  CHECK(candidates[0].id == id(2));
+  CHECK(candidates[0].id == numbered_id(2));
   CHECK(candidates[0].matches == 8);
-  CHECK(candidates[1].id == id(1));
+  CHECK(candidates[1].id == numbered_id(1));
   CHECK(candidates[1].matches == 4);
-  CHECK(candidates[2].id == id(3));
+  CHECK(candidates[2].id == numbered_id(3));
   CHECK(candidates[2].matches == 2);
-  CHECK(found(*index, sketch(0, 8), 2) == std::vector{id(2), id(1)});
+  CHECK(found(*index, sketch(0, 8), 2) == std::vector{numbered_id(2), numbered_id(1)});
   CHECK(found(*index, sketch(0, 8), 0).empty());
   CHECK(found(*index, sketch(50)).empty());
   CHECK(found(*index, {}).empty());
@@ -117,9 +114,9 @@ TEST_CASE("the object with the most matching features comes first", "[feature_in
 TEST_CASE("of equal matches the rarer feature wins, then the newer object", "[feature_index]") {
   const TempDir directory;
   const auto index = FeatureIndex::open_temporary(directory.path());
-  require_ok(index->add(id(1), {1000}));
-  for (std::uint64_t i = 2; i < 6; ++i) require_ok(index->add(id(i), {2000}));
-  CHECK(found(*index, {1000, 2000}, 3) == std::vector{id(1), id(5), id(4)});
+  require_ok(index->add(numbered_id(1), {1000}));
+  for (std::uint64_t i = 2; i < 6; ++i) require_ok(index->add(numbered_id(i), {2000}));
+  CHECK(found(*index, {1000, 2000}, 3) == std::vector{numbered_id(1), numbered_id(5), numbered_id(4)});
 }
 
 TEST_CASE("a feature names its eight newest objects", "[feature_index]") {
@@ -127,8 +124,8 @@ TEST_CASE("a feature names its eight newest objects", "[feature_index]") {
   for (const FeatureIndexLimits& limits : {FeatureIndexLimits(), kTiny}) {
     const auto index = FeatureIndex::open_temporary(directory.path(), limits);
     std::vector<ObjectId> expected;
-    for (std::uint64_t i = 0; i < 100; ++i) require_ok(index->add(id(i), {42}));
-    for (std::uint64_t i = 100; i-- > 92;) expected.push_back(id(i));
+    for (std::uint64_t i = 0; i < 100; ++i) require_ok(index->add(numbered_id(i), {42}));
+    for (std::uint64_t i = 100; i-- > 92;) expected.push_back(numbered_id(i));
     CHECK(found(*index, {42}, 100) == expected);
   }
 }
@@ -137,38 +134,38 @@ TEST_CASE("a feature of more than 4096 objects names none", "[feature_index]") {
   const TempDir directory;
   const auto index = FeatureIndex::open_temporary(directory.path());
   for (std::uint64_t i = 0; i < 4096; ++i) {
-    require_ok(index->add(id(i), {42}));
+    require_ok(index->add(numbered_id(i), {42}));
     if (i % 1000 == 0) index->commit(std::to_string(i));
   }
   CHECK(found(*index, {42}, 100).size() == 8);
-  require_ok(index->add(id(4096), {42, 43}));
+  require_ok(index->add(numbered_id(4096), {42, 43}));
   CHECK(found(*index, {42}).empty());
-  CHECK(found(*index, {42, 43}) == std::vector{id(4096)});
+  CHECK(found(*index, {42, 43}) == std::vector{numbered_id(4096)});
   index->commit("last");
-  require_ok(index->add(id(4097), {42}));
+  require_ok(index->add(numbered_id(4097), {42}));
   CHECK(found(*index, {42}).empty());
 }
 
 TEST_CASE("an object that was added twice is one candidate", "[feature_index]") {
   const TempDir directory;
   const auto index = FeatureIndex::open_temporary(directory.path());
-  require_ok(index->add(id(1), sketch(0)));
-  require_ok(index->add(id(2), sketch(0, 4)));
-  require_ok(index->add(id(1), sketch(0)));
-  CHECK(found(*index, sketch(0)) == std::vector{id(1), id(2)});
+  require_ok(index->add(numbered_id(1), sketch(0)));
+  require_ok(index->add(numbered_id(2), sketch(0, 4)));
+  require_ok(index->add(numbered_id(1), sketch(0)));
+  CHECK(found(*index, sketch(0)) == std::vector{numbered_id(1), numbered_id(2)});
 }
 
 TEST_CASE("features beyond 40 bits, doubled ones and long sketches are taken as they are",
           "[feature_index]") {
   const TempDir directory;
   const auto index = FeatureIndex::open_temporary(directory.path(), kTiny);
-  require_ok(index->add(id(1), {~Feature{0}, 0, 0, 0}));
-  require_ok(index->add(id(2), {}));
-  require_ok(index->add(id(3), sketch(1'000'000, 5000)));
+  require_ok(index->add(numbered_id(1), {~Feature{0}, 0, 0, 0}));
+  require_ok(index->add(numbered_id(2), {}));
+  require_ok(index->add(numbered_id(3), sketch(1'000'000, 5000)));
   index->commit("one");
   const auto candidates = value_of(index->candidates({0, 0, ~Feature{0}}, 10));
   REQUIRE(candidates.size() == 1);
-  CHECK(candidates[0].id == id(1));
+  CHECK(candidates[0].id == numbered_id(1));
   CHECK(candidates[0].matches == 2);
   CHECK(value_of(index->candidates(sketch(1'000'000, 5000), 1)).at(0).matches == 5000);
 }
@@ -192,17 +189,17 @@ TEST_CASE("neither spilling nor committing changes an answer", "[feature_index]"
 TEST_CASE("what was prefetched stays complete when memory is spilled", "[feature_index]") {
   const TempDir directory;
   const auto index = FeatureIndex::open_temporary(directory.path());
-  require_ok(index->add(id(1), sketch(0)));
+  require_ok(index->add(numbered_id(1), sketch(0)));
   const Sketch wanted = sketch(0);
   const Sketch* const batch[] = {&wanted};
   require_ok(index->prefetch(batch));
-  require_ok(index->add(id(2), sketch(0)));
+  require_ok(index->add(numbered_id(2), sketch(0)));
   index->commit("one");
-  require_ok(index->add(id(3), sketch(0)));
-  CHECK(found(*index, wanted) == std::vector{id(3), id(2), id(1)});
+  require_ok(index->add(numbered_id(3), sketch(0)));
+  CHECK(found(*index, wanted) == std::vector{numbered_id(3), numbered_id(2), numbered_id(1)});
   index->commit("two");
   index->commit("three");
-  CHECK(found(*index, wanted) == std::vector{id(3), id(2), id(1)});
+  CHECK(found(*index, wanted) == std::vector{numbered_id(3), numbered_id(2), numbered_id(1)});
 }
 
 TEST_CASE("what is committed is there after opening again, with the segments' names", "[feature_index]") {
@@ -240,7 +237,7 @@ TEST_CASE("objects that were spilled and never committed do not take the place o
   add_objects(*index, 1000, 500);
   for (std::uint64_t i = 0; i < 500; ++i) {
     const auto before = found(*index, sketch(100 * i), 1);
-    if (!before.empty()) REQUIRE(before[0] == id(i));
+    if (!before.empty()) REQUIRE(before[0] == numbered_id(i));
     REQUIRE(has_object(*index, 1000 + i));
   }
 }
@@ -366,7 +363,7 @@ TEST_CASE("a damaged feature index is emptied, whichever of its files is rubbish
   const auto index = value_of(FeatureIndex::open(directory.path()));
   for (std::uint64_t i = 0; i < 1000; i += 100) {
     const auto known = found(*index, sketch(100 * i), 1);  // no error, and nothing wrong
-    if (!known.empty()) CHECK(known[0] == id(i));
+    if (!known.empty()) CHECK(known[0] == numbered_id(i));
   }
   if (!index->segments().contains("one")) {
     add_objects(*index, 0, 1000);
@@ -400,11 +397,11 @@ TEST_CASE("damage that shows late empties the index, and what was lost is not re
       damaged.put(static_cast<char>(before ^ 0x55));
     }
     const auto index = value_of(FeatureIndex::open(copy));
-    require_ok(index->add(id(1000), sketch(100'000)));
+    require_ok(index->add(numbered_id(1000), sketch(100'000)));
     bool all = true;
     for (std::uint64_t i = 0; i < 100; ++i) {
       const auto known = found(*index, sketch(100 * i), 1);
-      if (!known.empty()) REQUIRE(known[0] == id(i));
+      if (!known.empty()) REQUIRE(known[0] == numbered_id(i));
       all = all && !known.empty();
     }
     index->commit("two");
@@ -416,7 +413,7 @@ TEST_CASE("damage that shows late empties the index, and what was lost is not re
       REQUIRE(segments.empty());
       ++emptied;
     }
-    require_ok(index->add(id(1001), sketch(100'100)));
+    require_ok(index->add(numbered_id(1001), sketch(100'100)));
     index->commit("three");
     REQUIRE(index->segments().contains("three"));
     REQUIRE(has_object(*index, 1001));

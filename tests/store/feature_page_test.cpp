@@ -37,7 +37,7 @@ Bytes page_of(const std::vector<Entry>& entries, unsigned width) {
   return {page.begin(), page.end()};
 }
 
-bool equal(const Postings& a, const Postings& b) {
+bool same_postings(const Postings& a, const Postings& b) {
   return a.count == b.count && a.size == b.size &&
          std::equal(a.newest_first.begin(), a.newest_first.begin() + a.size, b.newest_first.begin());
 }
@@ -69,8 +69,8 @@ TEST_CASE("a page gives back what was written", "[feature_page]") {
     for (const Entry& entry : entries()) {
       REQUIRE_FALSE(at.done());
       CHECK(at.key() == entry.key);
-      CHECK(equal(at.postings(), entry.postings));
-      CHECK(equal(page.find(entry.key), entry.postings));
+      CHECK(same_postings(at.postings(), entry.postings));
+      CHECK(same_postings(page.find(entry.key), entry.postings));
       CHECK(page.find(entry.key + 1).count == 0);
       at.next();
     }

@@ -3,6 +3,7 @@
 #include "lib/base/wire.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
+#include "tests/support/ids.h"
 #include "tests/support/random_bytes.h"
 
 #include <catch2/catch.hpp>
@@ -13,24 +14,19 @@ namespace kin::store {
 namespace {
 
 using testing::code_of;
+using testing::filled_id;
 using testing::value_of;
-
-ObjectId id(std::uint8_t number) {
-  ObjectId out;
-  out.bytes.fill(number);
-  return out;
-}
 
 IndexSegment sample() {
   IndexSegment segment;
-  segment.packs = {{id(100), 5000}, {id(101), 17 << 20}};
+  segment.packs = {{filled_id(100), 5000}, {filled_id(101), 17 << 20}};
   segment.blocks = {{0, {24, 300}, 1000, 1, std::nullopt},
-                    {0, {324, 4676}, kMostBlockBytes, 0, id(9)},
+                    {0, {324, 4676}, kMostBlockBytes, 0, filled_id(9)},
                     {1, {24, 500}, 0, 255, std::nullopt}};
-  segment.objects = {{id(1), ObjectKind::data, 0, 400},
-                     {id(2), ObjectKind::tree, 1, 1},
-                     {id(3), ObjectKind::list, 2, 0},
-                     {id(4), ObjectKind::group, 0, 600}};
+  segment.objects = {{filled_id(1), ObjectKind::data, 0, 400},
+                     {filled_id(2), ObjectKind::tree, 1, 1},
+                     {filled_id(3), ObjectKind::list, 2, 0},
+                     {filled_id(4), ObjectKind::group, 0, 600}};
   return segment;
 }
 
@@ -74,9 +70,9 @@ TEST_CASE("an index segment comes back with every field", "[index_segment]") {
 
 TEST_CASE("an index segment's bytes are part of the format", "[index_segment]") {
   IndexSegment segment;
-  segment.packs = {{id(7), 300}};
-  segment.blocks = {{0, {24, 200}, 128, 1, id(9)}};
-  segment.objects = {{id(1), ObjectKind::tree, 0, 5}};
+  segment.packs = {{filled_id(7), 300}};
+  segment.blocks = {{0, {24, 200}, 128, 1, filled_id(9)}};
+  segment.objects = {{filled_id(1), ObjectKind::tree, 0, 5}};
   WireWriter out;
   out.raw(Bytes{1, 1});
   out.raw(Bytes(32, 7));
@@ -90,28 +86,28 @@ TEST_CASE("an index segment's bytes are part of the format", "[index_segment]") 
 
 TEST_CASE("blocks are added with their objects, and sorting keeps the first of two", "[index_segment]") {
   IndexSegment segment;
-  segment.packs = {{id(100), 5000}};
+  segment.packs = {{filled_id(100), 5000}};
   BlockHeader first, second;
   first.codec = 1;
   first.content_size = 10;
-  first.objects = {{id(5), ObjectKind::data, 4, {}}, {id(3), ObjectKind::tree, 6, {}}};
-  second.base = id(9);
+  first.objects = {{filled_id(5), ObjectKind::data, 4, {}}, {filled_id(3), ObjectKind::tree, 6, {}}};
+  second.base = filled_id(9);
   second.content_size = 7;
-  second.objects = {{id(5), ObjectKind::data, 7, {}}, {id(1), ObjectKind::data, 0, {}}};
+  second.objects = {{filled_id(5), ObjectKind::data, 7, {}}, {filled_id(1), ObjectKind::data, 0, {}}};
   segment.add_block(0, first, {24, 100});
   segment.add_block(0, second, {124, 50});
   segment.sort();
   REQUIRE(segment.blocks.size() == 2);
   CHECK(segment.blocks[0].codec == 1);
   CHECK(segment.blocks[0].content_size == 10);
-  CHECK(segment.blocks[1].base == id(9));
+  CHECK(segment.blocks[1].base == filled_id(9));
   CHECK(segment.blocks[1].range.offset == 124);
   REQUIRE(segment.objects.size() == 3);
-  CHECK(segment.objects[0].id == id(1));
+  CHECK(segment.objects[0].id == filled_id(1));
   CHECK(segment.objects[0].block == 1);
-  CHECK(segment.objects[1].id == id(3));
+  CHECK(segment.objects[1].id == filled_id(3));
   CHECK(segment.objects[1].kind == ObjectKind::tree);
-  CHECK(segment.objects[2].id == id(5));
+  CHECK(segment.objects[2].id == filled_id(5));
   CHECK(segment.objects[2].block == 0);
   CHECK(segment.objects[2].size == 4);
   CHECK(accepted(segment));
@@ -192,7 +188,7 @@ TEST_CASE("objects out of order, twice or of no kind are corrupt", "[index_segme
 
 TEST_CASE("flags of a block that there are not are corrupt", "[index_segment]") {
   IndexSegment segment;
-  segment.packs = {{id(7), 300}};
+  segment.packs = {{filled_id(7), 300}};
   segment.blocks = {{0, {24, 200}, 100, 1, std::nullopt}};
   Bytes bytes = encode_index_segment(segment);
   const std::size_t flags_at = bytes.size() - 2;  // before the count of objects

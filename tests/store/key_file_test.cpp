@@ -2,6 +2,7 @@
 
 #include "lib/base/wire.h"
 #include "tests/support/damage.h"
+#include "tests/support/encryption.h"
 #include "tests/support/expect.h"
 #include "tests/support/faulty_backend.h"
 
@@ -16,15 +17,14 @@ namespace {
 using testing::code_of;
 using testing::error_of;
 using testing::FaultyDisk;
+using testing::kCheapPassword;
 using testing::Operation;
 using testing::value_of;
-
-constexpr PasswordCost kCheap{1, 8192};
 
 KeyInfo info() { return {"", false, "user\n", "host", {1'700'000'000, 0}}; }
 
 Bytes key_file(const Key& master_key, std::string_view password) {
-  return value_of(encode_key_file(master_key, password, info(), kCheap));
+  return value_of(encode_key_file(master_key, password, info(), kCheapPassword));
 }
 
 std::string put_key(FaultyDisk& disk, const Bytes& file) {
@@ -235,7 +235,7 @@ TEST_CASE("an encrypted repository without any key says that its keys are gone",
 TEST_CASE("a key that was added is durable and opens", "[key_file]") {
   FaultyDisk disk;
   const Key master_key = random_key();
-  const std::string name = value_of(add_key(*disk.open(), master_key, "secret", kCheap));
+  const std::string name = value_of(add_key(*disk.open(), master_key, "secret", kCheapPassword));
   disk.crash();
   disk.restart();
   const auto backend = disk.open();
@@ -251,11 +251,11 @@ TEST_CASE("adding a key fails if it cannot be stored, or does not read back as i
   FaultyDisk disk;
   const auto backend = disk.open();
   disk.fail(Operation::put, 1, ErrorCode::no_space);
-  CHECK(code_of(add_key(*backend, random_key(), "secret", kCheap)) == ErrorCode::no_space);
+  CHECK(code_of(add_key(*backend, random_key(), "secret", kCheapPassword)) == ErrorCode::no_space);
   disk.fail(Operation::sync);
-  CHECK(code_of(add_key(*backend, random_key(), "secret", kCheap)) == ErrorCode::io);
+  CHECK(code_of(add_key(*backend, random_key(), "secret", kCheapPassword)) == ErrorCode::io);
   disk.fail(Operation::get);
-  CHECK(code_of(add_key(*backend, random_key(), "secret", kCheap)) == ErrorCode::io);
+  CHECK(code_of(add_key(*backend, random_key(), "secret", kCheapPassword)) == ErrorCode::io);
 }
 
 }  // namespace kin::store

@@ -2,6 +2,7 @@
 
 #include "lib/base/file.h"
 #include "tests/support/expect.h"
+#include "tests/support/ids.h"
 #include "tests/support/random_bytes.h"
 #include "tests/support/ruin.h"
 #include "tests/support/temp_dir.h"
@@ -21,21 +22,21 @@ namespace kin::store {
 namespace {
 
 using testing::code_of;
+using testing::entries_in;
+using testing::numbered_id;
 using testing::require_ok;
 using testing::ruin;
 using testing::TempDir;
 using testing::value_of;
 
-ObjectId id(std::uint64_t number) { return ObjectId{hash(as_bytes(std::to_string(number)))}; }
-
 // One pack with one block per object: object n of the segment lies at 1000 n.
 IndexSegment segment_of(std::uint64_t pack, std::uint64_t first, std::uint64_t count) {
   IndexSegment out;
-  out.packs = {{id(1'000'000 + pack), 5'000'000'000}};
+  out.packs = {{numbered_id(1'000'000 + pack), 5'000'000'000}};
   for (std::uint64_t i = 0; i < count; ++i) {
     BlockHeader header;
     header.content_size = i;
-    header.objects = {{id(first + i), i % 2 == 0 ? ObjectKind::data : ObjectKind::tree, i, {}}};
+    header.objects = {{numbered_id(first + i), i % 2 == 0 ? ObjectKind::data : ObjectKind::tree, i, {}}};
     out.add_block(0, header, {1000 * i, static_cast<std::uint32_t>(500 + i)});
   }
   out.sort();
@@ -43,17 +44,12 @@ IndexSegment segment_of(std::uint64_t pack, std::uint64_t first, std::uint64_t c
 }
 
 bool has_object(ObjectIndex& index, std::uint64_t pack, std::uint64_t first, std::uint64_t number) {
-  const auto found = index.locate(id(first + number));
+  const auto found = index.locate(numbered_id(first + number));
   if (!found || !*found) return false;
   const Location& where = **found;
-  return where.pack == id(1'000'000 + pack) && where.range.offset == 1000 * number &&
+  return where.pack == numbered_id(1'000'000 + pack) && where.range.offset == 1000 * number &&
          where.range.size == 500 + number && where.content_size == number && where.size == number &&
          where.kind == (number % 2 == 0 ? ObjectKind::data : ObjectKind::tree);
-}
-
-std::size_t entries_in(const std::string& directory) {
-  return static_cast<std::size_t>(
-      std::distance(std::filesystem::directory_iterator(directory), std::filesystem::directory_iterator()));
 }
 
 }  // namespace
@@ -61,18 +57,19 @@ std::size_t entries_in(const std::string& directory) {
 TEST_CASE("objects are found where the segments say, and others are not", "[object_index]") {
   const TempDir directory;
   const auto index = value_of(ObjectIndex::open_temporary(directory.path()));
-  CHECK_FALSE(value_of(index->locate(id(1))).has_value());
+  CHECK_FALSE(value_of(index->locate(numbered_id(1))).has_value());
   require_ok(index->add("one", segment_of(1, 0, 1000)));
   require_ok(index->add("two", segment_of(2, 5000, 1000)));
   std::size_t found = 0;
   for (std::uint64_t i = 0; i < 1000; ++i)
     found += has_object(*index, 1, 0, i) + has_object(*index, 2, 5000, i);
   CHECK(found == 2000);
-  for (std::uint64_t i = 1000; i < 1100; ++i) CHECK_FALSE(value_of(index->locate(id(i))).has_value());
+  for (std::uint64_t i = 1000; i < 1100; ++i)
+    CHECK_FALSE(value_of(index->locate(numbered_id(i))).has_value());
   CHECK(index->segments() == std::set<std::string>{"one", "two"});
-  CHECK(index->has_pack(id(1'000'001)));
-  CHECK(index->has_pack(id(1'000'002)));
-  CHECK_FALSE(index->has_pack(id(1'000'003)));
+  CHECK(index->has_pack(numbered_id(1'000'001)));
+  CHECK(index->has_pack(numbered_id(1'000'002)));
+  CHECK_FALSE(index->has_pack(numbered_id(1'000'003)));
 }
 
 TEST_CASE("a segment may come twice, and objects may be in several", "[object_index]") {
@@ -92,7 +89,7 @@ TEST_CASE("a segment without objects is remembered, and so are its packs", "[obj
   require_ok(index->add("empty", IndexSegment{}));
   require_ok(index->add("pack only", segment_of(7, 0, 0)));
   CHECK(index->segments() == std::set<std::string>{"empty", "pack only"});
-  CHECK(index->has_pack(id(1'000'007)));
+  CHECK(index->has_pack(numbered_id(1'000'007)));
 }
 
 TEST_CASE("all that an index knows is there when it is opened again", "[object_index]") {
@@ -102,7 +99,7 @@ TEST_CASE("all that an index knows is there when it is opened again", "[object_i
     CHECK(index->segments().size() == round);
     for (std::uint64_t earlier = 0; earlier < round; ++earlier) {
       CHECK(has_object(*index, earlier, 100 * earlier, 17));
-      CHECK(index->has_pack(id(1'000'000 + earlier)));
+      CHECK(index->has_pack(numbered_id(1'000'000 + earlier)));
     }
     require_ok(index->add("segment " + std::to_string(round), segment_of(round, 100 * round, 100)));
   }
@@ -124,7 +121,7 @@ TEST_CASE("a temporary index leaves nothing behind", "[object_index]") {
     const auto first = value_of(ObjectIndex::open_temporary(directory.path()));
     const auto second = value_of(ObjectIndex::open_temporary(directory.path()));
     require_ok(first->add("one", segment_of(1, 0, 10)));
-    CHECK_FALSE(value_of(second->locate(id(1))).has_value());
+    CHECK_FALSE(value_of(second->locate(numbered_id(1))).has_value());
     CHECK(entries_in(directory.path()) == 2);
   }
   CHECK(entries_in(directory.path()) == 0);
@@ -145,8 +142,8 @@ TEST_CASE("a cleared index knows nothing and can be filled again", "[object_inde
   require_ok(index->set_clean(true));
   require_ok(index->clear());
   CHECK(index->segments().empty());
-  CHECK_FALSE(index->has_pack(id(1'000'001)));
-  CHECK_FALSE(value_of(index->locate(id(1))).has_value());
+  CHECK_FALSE(index->has_pack(numbered_id(1'000'001)));
+  CHECK_FALSE(value_of(index->locate(numbered_id(1))).has_value());
   CHECK_FALSE(index->is_clean());
   require_ok(index->add("two", segment_of(2, 0, 10)));
   CHECK(has_object(*index, 2, 0, 5));
@@ -224,7 +221,7 @@ TEST_CASE("a temporary index that can have no directory is in memory", "[object_
     CHECK(has_object(*index, 1, 0, 17));
     CHECK(has_object(*index, 2, 5000, 999));
     require_ok(index->clear());
-    CHECK_FALSE(value_of(index->locate(id(17))).has_value());
+    CHECK_FALSE(value_of(index->locate(numbered_id(17))).has_value());
     require_ok(index->add("one", segment_of(1, 0, 1000)));
     CHECK(has_object(*index, 1, 0, 17));
     // There is no further place to go to.
@@ -247,7 +244,7 @@ TEST_CASE("an index whose cache is deleted fails, retreats, and can be filled ag
   CHECK(entries_in(temporary.path()) == (has_temporary ? 1 : 0));
   CHECK(index->segments().empty());
   CHECK_FALSE(index->is_clean());
-  CHECK_FALSE(index->has_pack(id(1'000'001)));
+  CHECK_FALSE(index->has_pack(numbered_id(1'000'001)));
   require_ok(index->add("two", segment_of(2, 5000, 100)));
   require_ok(index->add("one", segment_of(1, 0, 100)));
   CHECK(has_object(*index, 1, 0, 17));
@@ -307,12 +304,12 @@ TEST_CASE("an index that cannot be made anew gives errors, not a crash", "[objec
   std::filesystem::remove_all(directory / "cache");
   std::ofstream(directory / "cache") << "in the way";
   CHECK_FALSE(index->clear());
-  CHECK_FALSE(index->locate(id(1)));
+  CHECK_FALSE(index->locate(numbered_id(1)));
   CHECK_FALSE(index->add("one", segment_of(1, 0, 100)));
   CHECK_FALSE(index->set_clean(false));
   CHECK_FALSE(index->is_clean());
   CHECK(index->segments().empty());
-  CHECK_FALSE(index->has_pack(id(1'000'001)));
+  CHECK_FALSE(index->has_pack(numbered_id(1'000'001)));
   require_ok(index->record({{"/a", {1}}}));  // only a hint
   CHECK_FALSE(index->recorded("/a"));
   require_ok(index->clear_records(""));

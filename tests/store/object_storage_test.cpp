@@ -11,13 +11,13 @@ namespace {
 using namespace kin::testing;  // the whole of the fixture
 
 // A group, a delta against an object of it, and a delta against that one.
-struct Sample {
+struct StoredBlocks {
   FaultyDisk disk;
   std::unique_ptr<Repository> repository;
   std::vector<Bytes> group;
   std::vector<EncodedBlock> blocks;
 
-  explicit Sample(Mode mode) {
+  explicit StoredBlocks(Mode mode) {
     create_repository(disk, mode);
     repository = reopen(disk);
     for (std::uint64_t i = 0; i < 150; ++i) group.push_back(text_like(i, 200));  // a header of 5 KiB
@@ -40,7 +40,7 @@ struct Sample {
 };
 
 TEST_CASE("a block's header reads alone, before and after its pack is finished", "[repository][storage]") {
-  Sample sample(GENERATE(Mode::plain, Mode::encrypted));
+  StoredBlocks sample(GENERATE(Mode::plain, Mode::encrypted));
   const auto check_all = [&](Repository& repository) {
     for (std::size_t i = 0; i < sample.blocks.size(); ++i)
       CHECK(value_of(repository.block_header(value_of(repository.locate(sample.id(i))))) ==
@@ -54,7 +54,7 @@ TEST_CASE("a block's header reads alone, before and after its pack is finished",
 
 TEST_CASE("a damaged pack gives a block's header or an error that names the pack, never another header",
           "[repository][storage]") {
-  Sample sample(GENERATE(Mode::plain, Mode::encrypted));
+  StoredBlocks sample(GENERATE(Mode::plain, Mode::encrypted));
   require_ok(sample.repository->flush());
   const FileName pack = sample.disk.names(FileKind::pack).at(0);
   const BlockRef last = value_of(sample.repository->locate(sample.id(2)));
@@ -79,7 +79,7 @@ TEST_CASE("a damaged pack gives a block's header or an error that names the pack
 }
 
 TEST_CASE("a storage chain goes down to the block without a base", "[repository][storage]") {
-  Sample sample(Mode::plain);
+  StoredBlocks sample(Mode::plain);
   require_ok(sample.repository->flush());
   const StorageChain chain = value_of(storage_chain(*sample.repository, sample.id(2)));
   CHECK_FALSE(chain.damage.has_value());
@@ -95,7 +95,7 @@ TEST_CASE("a storage chain goes down to the block without a base", "[repository]
 }
 
 TEST_CASE("a chain whose base is nowhere tells what it can, and names the base", "[repository][storage]") {
-  Sample sample(Mode::plain);
+  StoredBlocks sample(Mode::plain);
   const Bytes base = random_bytes(1, 100), content = random_bytes(2, 100);
   const EncodedBlock block = delta_block(*sample.repository, sample.repository->id_of(base), base, content);
   sample.add(block);
@@ -107,7 +107,7 @@ TEST_CASE("a chain whose base is nowhere tells what it can, and names the base",
 
 TEST_CASE("blocks are counted by encoding, each once however many segments list them",
           "[repository][storage]") {
-  Sample sample(Mode::plain);
+  StoredBlocks sample(Mode::plain);
   require_ok(sample.repository->flush());
   // The same pack in a second segment, as two processes leave it that find it at once.
   const FileName index = sample.disk.names(FileKind::index).at(0);

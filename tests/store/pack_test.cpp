@@ -3,6 +3,7 @@
 #include "lib/base/text.h"
 #include "lib/base/wire.h"
 #include "tests/support/damage.h"
+#include "tests/support/encryption.h"
 #include "tests/support/expect.h"
 #include "tests/support/faulty_backend.h"
 #include "tests/support/random_bytes.h"
@@ -15,12 +16,11 @@ namespace {
 using testing::code_of;
 using testing::error_of;
 using testing::FaultyDisk;
+using testing::kModes;
 using testing::random_bytes;
 using testing::require_ok;
 using testing::text_like;
 using testing::value_of;
-
-constexpr Encryption kModes[] = {Encryption::none, Encryption::xchacha20_poly1305};
 
 Sealer sealer_of(Encryption mode) { return Sealer(mode, Key{1, 2, 3}); }
 

@@ -14,8 +14,6 @@ namespace {
 
 using namespace kin::testing;
 
-Mode any_mode() { return GENERATE(Mode::plain, Mode::encrypted); }
-
 // A small repository: two packs of few blocks, one index segment, one snapshot.
 struct Sample {
   FaultyDisk disk;

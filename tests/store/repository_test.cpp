@@ -24,8 +24,6 @@ namespace {
 
 using namespace kin::testing;  // the whole of the fixture
 
-Mode any_mode() { return GENERATE(Mode::plain, Mode::encrypted); }
-
 Result<std::unique_ptr<Repository>> open_with_password(FaultyDisk& disk, const std::string& password) {
   OpenOptions options;
   options.use_cache = false;

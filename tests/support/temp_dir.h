@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <iterator>
 #include <stdexcept>
 #include <stdlib.h>
 #include <string>
@@ -27,5 +28,10 @@ class TempDir {
  private:
   std::string path_;
 };
+
+inline std::size_t entries_in(const std::string& directory) {
+  return static_cast<std::size_t>(
+      std::distance(std::filesystem::directory_iterator(directory), std::filesystem::directory_iterator()));
+}
 
 }  // namespace kin::testing

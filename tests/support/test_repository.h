@@ -3,8 +3,11 @@
 #pragma once
 
 #include "store/repository.h"
+#include "tests/support/encryption.h"
 #include "tests/support/expect.h"
 #include "tests/support/faulty_backend.h"
+
+#include <catch2/catch.hpp>
 
 #include <memory>
 #include <optional>
@@ -15,10 +18,11 @@
 namespace kin::testing {
 
 inline constexpr const char* kPassword = "correct horse";
-// Argon2id at its cheapest: tests open hundreds of repositories.
-inline constexpr store::PasswordCost kCheapPassword{1, 8192};
 
 enum class Mode { plain, encrypted };
+
+// The test case runs once with each.
+inline Mode any_mode() { return GENERATE(Mode::plain, Mode::encrypted); }
 
 inline std::optional<std::string> password_of(Mode mode) {
   return mode == Mode::encrypted ? std::optional<std::string>(kPassword) : std::nullopt;

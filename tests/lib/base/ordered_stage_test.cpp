@@ -2,6 +2,7 @@
 
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+#include "tests/support/wait_until.h"
 
 #include <catch2/catch.hpp>
 
@@ -13,6 +14,8 @@
 
 namespace kin {
 namespace {
+
+using testing::wait_until;
 
 using Stage = OrderedStage<int, std::pair<int, int>>;  // job -> (job, number of the item)
 
@@ -27,10 +30,6 @@ Stage::Worker make_worker() {
       if (!emit({job, i}, 10)) return;
     }
   };
-}
-
-void wait_until(const std::atomic<bool>& flag) {
-  while (!flag) std::this_thread::yield();
 }
 
 void pause() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }

@@ -2,6 +2,7 @@
 
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+#include "tests/support/wait_until.h"
 
 #include <catch2/catch.hpp>
 
@@ -14,14 +15,11 @@ namespace {
 
 using testing::error_of;
 using testing::require_ok;
+using testing::wait_until;
 
 void raise_to(std::atomic<int>& most, int value) {
   for (int seen = most; seen < value && !most.compare_exchange_weak(seen, value);) {
   }
-}
-
-void wait_until(const std::atomic<bool>& flag) {
-  while (!flag) std::this_thread::yield();
 }
 
 }  // namespace

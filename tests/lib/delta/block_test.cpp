@@ -3,6 +3,7 @@
 #include "lib/base/wire.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
+#include "tests/support/ids.h"
 #include "tests/support/random_bytes.h"
 
 #include <catch2/catch.hpp>
@@ -13,6 +14,7 @@ namespace kin {
 namespace {
 
 using testing::code_of;
+using testing::filled_id;
 using testing::random_bytes;
 using testing::text_like;
 using testing::value_of;
@@ -20,21 +22,15 @@ using testing::value_of;
 constexpr auto kPlain = static_cast<std::uint8_t>(CodecId::plain);
 constexpr auto kZstd = static_cast<std::uint8_t>(CodecId::zstd);
 
-ObjectId id(std::uint8_t number) {
-  ObjectId out;
-  out.bytes.fill(number);
-  return out;
-}
-
 BlockHeader full_header() {
   BlockHeader header;
   header.codec = kZstd;
-  header.base = id(9);
+  header.base = filled_id(9);
   header.content_size = 1000;
-  header.objects = {{id(1), ObjectKind::data, 300, {2, 1, (Feature{1} << kFeatureBits) - 1}},
-                    {id(2), ObjectKind::data, 0, {}},
-                    {id(3), ObjectKind::data, 700, {5}},
-                    {id(4), ObjectKind::group, 1000, {7}}};
+  header.objects = {{filled_id(1), ObjectKind::data, 300, {2, 1, (Feature{1} << kFeatureBits) - 1}},
+                    {filled_id(2), ObjectKind::data, 0, {}},
+                    {filled_id(3), ObjectKind::data, 700, {5}},
+                    {filled_id(4), ObjectKind::group, 1000, {7}}};
   return header;
 }
 
@@ -49,7 +45,7 @@ TEST_CASE("a block header comes back with every field", "[block]") {
   CHECK(accepted(full_header()));
   BlockHeader plain;
   plain.content_size = 5;
-  plain.objects = {{id(1), ObjectKind::tree, 5, {}}};
+  plain.objects = {{filled_id(1), ObjectKind::tree, 5, {}}};
   CHECK(accepted(plain));
   for (const ObjectKind kind : {ObjectKind::data, ObjectKind::tree, ObjectKind::list, ObjectKind::group}) {
     plain.objects[0].kind = kind;
@@ -61,9 +57,9 @@ TEST_CASE("a block header comes back with every field", "[block]") {
 TEST_CASE("a block header's bytes are part of the format", "[block]") {
   BlockHeader header;
   header.codec = 1;
-  header.base = id(9);
+  header.base = filled_id(9);
   header.content_size = 300;
-  header.objects = {{id(1), ObjectKind::data, 300, {0x0102}}};
+  header.objects = {{filled_id(1), ObjectKind::data, 300, {0x0102}}};
   WireWriter out;
   out.raw(Bytes{1, 1, 1});
   out.raw(Bytes(32, 9));
@@ -105,8 +101,10 @@ TEST_CASE("objects must add up to the block's content", "[block]") {
     header.objects = std::move(objects);
     return accepted(header);
   };
-  const auto data = [](std::uint64_t size) { return BlockObject{id(1), ObjectKind::data, size, {}}; };
-  const auto group = [](std::uint64_t size) { return BlockObject{id(2), ObjectKind::group, size, {}}; };
+  const auto data = [](std::uint64_t size) { return BlockObject{filled_id(1), ObjectKind::data, size, {}}; };
+  const auto group = [](std::uint64_t size) {
+    return BlockObject{filled_id(2), ObjectKind::group, size, {}};
+  };
   CHECK(adds_up(0, {data(0)}));
   CHECK(adds_up(10, {data(4), data(6)}));
   CHECK(adds_up(10, {data(4), data(6), group(10)}));
@@ -124,7 +122,7 @@ TEST_CASE("a block larger than any that kin writes is refused before anything is
           "[block]") {
   BlockHeader header;
   header.content_size = kMostBlockBytes;
-  header.objects = {{id(1), ObjectKind::data, kMostBlockBytes, {}}};
+  header.objects = {{filled_id(1), ObjectKind::data, kMostBlockBytes, {}}};
   CHECK(accepted(header));
   header.content_size = header.objects[0].size = kMostBlockBytes + 1;
   CHECK_FALSE(accepted(header));
@@ -185,7 +183,7 @@ TEST_CASE("the encoder compresses what compresses and keeps the rest plain", "[b
   for (const std::size_t size : {0, 1, 10, 1000, 100'000, 2 << 20}) {
     for (const bool text : {false, true}) {
       const Bytes content = text ? text_like(size, size) : random_bytes(size, size);
-      const std::vector<BlockObject> objects = {{id(1), ObjectKind::data, size, {}}};
+      const std::vector<BlockObject> objects = {{filled_id(1), ObjectKind::data, size, {}}};
       const EncodedBlock encoded = encoder.keep(objects, content, encoder.compress_group(content));
       INFO(size << (text ? " text" : " random"));
       CHECK(encoded.header.objects == objects);
@@ -205,7 +203,7 @@ TEST_CASE("a block that is a delta decodes against its base", "[block]") {
   content[25'000] ^= 1;
   BlockHeader header;
   header.codec = kZstd;
-  header.base = id(1);
+  header.base = filled_id(1);
   header.content_size = content.size();
   const Bytes payload = value_of(find_codec(kZstd)->make(3)->encode(base, content));
   REQUIRE(payload.size() < 1000);

@@ -3,6 +3,7 @@
 #include "lib/engine/restore.h"
 #include "lib/object/tree.h"
 #include "store/repository.h"
+#include "tests/support/backup_request.h"
 #include "tests/support/expect.h"
 #include "tests/support/faulty_backend.h"
 #include "tests/support/memory_resume_log.h"
@@ -28,7 +29,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void write_file(const std::string& path, ByteView bytes) {
+void put_file(const std::string& path, ByteView bytes) {
   fs::create_directories(fs::path(path).parent_path());
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -62,14 +63,6 @@ struct Recorder : BackupObserver, RestoreObserver {
   std::atomic<std::uint64_t> bytes_read{0};
 };
 
-BackupRequest request_for(const std::string& path) {
-  BackupRequest request;
-  request.walk.sources = {{path, {"tree"}}};
-  request.snapshot.time = {1'700'000'000, 0};
-  request.snapshot.paths = {path};
-  return request;
-}
-
 Result<RestoreStats> restore_to(Repository& repository, const ObjectId& tree, const std::string& target,
                                 Recorder& recorder) {
   RestoreRequest request;
@@ -87,7 +80,7 @@ TEST_CASE("files of every awkward size come back as they were", "[engine]") {
   for (const std::size_t size : {0UL, 1UL, 4095UL, 262'143UL, 262'144UL, 1'048'575UL, 1'048'576UL,
                                  1'048'577UL, 4'194'304UL, 9'000'001UL})
     files[std::to_string(size)] = ++seed % 2 == 0 ? random_bytes(seed, size) : compressible_bytes(seed, size);
-  for (const auto& [name, bytes] : files) write_file(dir / ("in/" + name), bytes);
+  for (const auto& [name, bytes] : files) put_file(dir / ("in/" + name), bytes);
   auto repository = open_new(dir);
   MemoryResumeLog log;
   Recorder recorder;
@@ -124,8 +117,8 @@ TEST_CASE("a file whose extents fill list objects comes back", "[engine]") {
 
 TEST_CASE("a second backup reads only what changed, and --force reads all", "[engine]") {
   TempDir dir;
-  write_file(dir / "in/same", random_bytes(1, 50'000));
-  write_file(dir / "in/other", random_bytes(2, 60'000));
+  put_file(dir / "in/same", random_bytes(1, 50'000));
+  put_file(dir / "in/other", random_bytes(2, 60'000));
   auto repository = open_new(dir);
   MemoryResumeLog log;
   Recorder first;
@@ -133,7 +126,7 @@ TEST_CASE("a second backup reads only what changed, and --force reads all", "[en
   const BackupResult before = value_of(backup(*repository, log, request, first, {}));
   CHECK(first.bytes_read == 110'000);
 
-  write_file(dir / "in/other", random_bytes(3, 70'000));
+  put_file(dir / "in/other", random_bytes(3, 70'000));
   request.parent = before.snapshot;
   request.parent_tree = before.tree;
   Recorder second;
@@ -153,7 +146,7 @@ TEST_CASE("a second backup reads only what changed, and --force reads all", "[en
 
 TEST_CASE("a parent whose objects are gone does not spoil the next backup", "[engine]") {
   TempDir dir;
-  write_file(dir / "in/file", random_bytes(1, 50'000));
+  put_file(dir / "in/file", random_bytes(1, 50'000));
   auto repository = open_new(dir);
   MemoryResumeLog log;
   Recorder recorder;
@@ -211,7 +204,7 @@ TEST_CASE("a list of extents without the content it lists does not count as stor
 TEST_CASE("an interrupted backup keeps what it stored, and the next one does not read it again", "[engine]") {
   TempDir dir;
   for (int i = 0; i < 40; ++i)
-    write_file(dir / ("in/" + std::to_string(i)), random_bytes(static_cast<std::uint64_t>(i), 500'000));
+    put_file(dir / ("in/" + std::to_string(i)), random_bytes(static_cast<std::uint64_t>(i), 500'000));
   auto repository = open_new(dir);
   MemoryResumeLog log;
   std::stop_source stop;
@@ -239,7 +232,7 @@ TEST_CASE("an interrupted backup keeps what it stored, and the next one does not
 TEST_CASE("a file that changes while it is read is named, and kept as it was read", "[engine]") {
   TempDir dir;
   const std::string path = dir / "in/growing";
-  write_file(path, random_bytes(1, 12'000'000));
+  put_file(path, random_bytes(1, 12'000'000));
   auto repository = open_new(dir);
   MemoryResumeLog log;
   struct Meddler : Recorder {
@@ -286,13 +279,13 @@ TEST_CASE("a tree cannot make restore write outside its target", "[engine]") {
 
 TEST_CASE("a link in the target is replaced, never followed", "[engine]") {
   TempDir dir;
-  write_file(dir / "in/sub/file", random_bytes(1, 100));
+  put_file(dir / "in/sub/file", random_bytes(1, 100));
   auto repository = open_new(dir);
   MemoryResumeLog log;
   Recorder recorder;
   const BackupResult result = value_of(backup(*repository, log, request_for(dir / "in"), recorder, {}));
   fs::create_directories(dir / "outside");
-  write_file(dir / "precious", random_bytes(2, 100));
+  put_file(dir / "precious", random_bytes(2, 100));
   fs::create_directories(dir / "out/tree");
   fs::create_symlink(dir / "outside", dir / "out/tree/sub");
   CHECK(value_of(restore_to(*repository, result.tree, dir / "out", recorder)).failed == 0);
@@ -307,9 +300,9 @@ TEST_CASE("a link in the target is replaced, never followed", "[engine]") {
 TEST_CASE("one thread and eight write the same packs", "[engine]") {
   TempDir dir;
   for (int i = 0; i < 300; ++i)
-    write_file(dir / ("in/" + std::to_string(i % 7) + "/" + std::to_string(i)),
-               i % 50 == 0 ? random_bytes(static_cast<std::uint64_t>(i), 3'000'000)
-                           : text_like(static_cast<std::uint64_t>(i), 3000));
+    put_file(dir / ("in/" + std::to_string(i % 7) + "/" + std::to_string(i)),
+             i % 50 == 0 ? random_bytes(static_cast<std::uint64_t>(i), 3'000'000)
+                         : text_like(static_cast<std::uint64_t>(i), 3000));
   auto blank = store::make_memory_backend();
   require_ok(Repository::create(*blank, std::nullopt));
   const Bytes config = value_of(blank->get(store::config_name()));

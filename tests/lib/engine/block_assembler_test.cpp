@@ -1,6 +1,7 @@
 #include "lib/engine/block_assembler.h"
 
 #include "tests/support/expect.h"
+#include "tests/support/ids.h"
 #include "tests/support/random_bytes.h"
 
 #include <catch2/catch.hpp>
@@ -12,6 +13,7 @@
 namespace kin {
 namespace {
 
+using testing::numbered_id;
 using testing::random_bytes;
 using testing::require_ok;
 using testing::text_like;
@@ -52,12 +54,10 @@ struct Fixture {
                            }};
 };
 
-ObjectId id_of(std::uint64_t number) { return {hash(random_bytes(number, 8))}; }
-
 TriedObject object(std::uint64_t number, std::size_t size) {
   TriedObject out;
   out.content = std::make_shared<const Bytes>(random_bytes(number, size));
-  out.object = {id_of(number), ObjectKind::data, size, {}};
+  out.object = {numbered_id(number), ObjectKind::data, size, {}};
   return out;
 }
 
@@ -82,7 +82,7 @@ TEST_CASE("small objects without kin join a group in their order", "[assembler]"
   REQUIRE(f.blocks.size() == 1);
   CHECK(f.blocks[0].objects.size() == 5);
   CHECK(f.blocks[0].content->size() == 5010);
-  for (std::uint64_t i = 0; i < 5; ++i) CHECK(f.blocks[0].objects[i].id == id_of(i));
+  for (std::uint64_t i = 0; i < 5; ++i) CHECK(f.blocks[0].objects[i].id == numbered_id(i));
 }
 
 TEST_CASE("no group grows beyond its bytes", "[assembler]") {
@@ -105,42 +105,43 @@ TEST_CASE("trees are never in one group with content", "[assembler]") {
 
 TEST_CASE("a good delta has a block of its own, a weak one does not", "[assembler]") {
   Fixture f;
-  f.store.chains[id_of(100)] = {0, 10'000};
-  require_ok(f.assembler.add(with_delta(object(1, 10'000), id_of(100), 500)));
+  f.store.chains[numbered_id(100)] = {0, 10'000};
+  require_ok(f.assembler.add(with_delta(object(1, 10'000), numbered_id(100), 500)));
   REQUIRE(f.blocks.size() == 1);
-  CHECK(f.blocks[0].base == id_of(100));
+  CHECK(f.blocks[0].base == numbered_id(100));
   // A group takes 0.4 of the content; this saves too little of that.
-  require_ok(f.assembler.add(with_delta(object(2, 10'000), id_of(100), 3'000)));
+  require_ok(f.assembler.add(with_delta(object(2, 10'000), numbered_id(100), 3'000)));
   CHECK(f.blocks.size() == 1);
 }
 
 TEST_CASE("a large object is a delta only if that is smaller than compressing it", "[assembler]") {
   Fixture f;
-  f.store.chains[id_of(100)] = {0, 10'000};
-  require_ok(f.assembler.add(with_whole(with_delta(object(1, 300'000), id_of(100), 50'000), 40'000)));
-  require_ok(f.assembler.add(with_whole(with_delta(object(2, 300'000), id_of(100), 30'000), 40'000)));
+  f.store.chains[numbered_id(100)] = {0, 10'000};
+  require_ok(f.assembler.add(with_whole(with_delta(object(1, 300'000), numbered_id(100), 50'000), 40'000)));
+  require_ok(f.assembler.add(with_whole(with_delta(object(2, 300'000), numbered_id(100), 30'000), 40'000)));
   REQUIRE(f.blocks.size() == 2);
   CHECK_FALSE(f.blocks[0].base);
   CHECK(f.blocks[0].encoding->payload.size() == 40'000);
-  CHECK(f.blocks[1].base == id_of(100));
+  CHECK(f.blocks[1].base == numbered_id(100));
 }
 
 TEST_CASE("of two equal deltas the one with the shorter chain is chosen", "[assembler]") {
   Fixture f;
-  f.store.chains[id_of(100)] = {8, 10'000};
-  f.store.chains[id_of(101)] = {2, 10'000};
-  require_ok(f.assembler.add(with_delta(with_delta(object(1, 50'000), id_of(100), 500), id_of(101), 510)));
+  f.store.chains[numbered_id(100)] = {8, 10'000};
+  f.store.chains[numbered_id(101)] = {2, 10'000};
+  require_ok(f.assembler.add(
+      with_delta(with_delta(object(1, 50'000), numbered_id(100), 500), numbered_id(101), 510)));
   REQUIRE(f.blocks.size() == 1);
-  CHECK(f.blocks[0].base == id_of(101));
+  CHECK(f.blocks[0].base == numbered_id(101));
 }
 
 TEST_CASE("no chain is longer than the longest, however similar the objects", "[assembler]") {
   Fixture f;
-  f.store.chains[id_of(0)] = {0, 10'000};
+  f.store.chains[numbered_id(0)] = {0, 10'000};
   for (std::uint64_t i = 1; i < 60; ++i)
-    require_ok(f.assembler.add(with_delta(object(i, 50'000), id_of(i - 1), 10)));
+    require_ok(f.assembler.add(with_delta(object(i, 50'000), numbered_id(i - 1), 10)));
   require_ok(f.assembler.flush());
-  std::map<ObjectId, unsigned> depth{{id_of(0), 0}};
+  std::map<ObjectId, unsigned> depth{{numbered_id(0), 0}};
   for (const PlannedBlock& block : f.blocks)
     for (const BlockObject& object : block.objects) {
       depth[object.id] = block.base ? depth.at(*block.base) + 1 : 0;
@@ -153,10 +154,10 @@ TEST_CASE("no chain is longer than the longest, however similar the objects", "[
 TEST_CASE("a chain of large objects ends before a reader decodes too many bytes", "[assembler]") {
   Fixture f;
   constexpr std::size_t kSize = 4 << 20;
-  f.store.chains[id_of(0)] = {0, kSize};
+  f.store.chains[numbered_id(0)] = {0, kSize};
   std::uint64_t bytes = kSize;
   for (std::uint64_t i = 1; i < 30; ++i) {
-    require_ok(f.assembler.add(with_whole(with_delta(object(i, kSize), id_of(i - 1), 10), kSize / 2)));
+    require_ok(f.assembler.add(with_whole(with_delta(object(i, kSize), numbered_id(i - 1), 10), kSize / 2)));
     bytes = f.blocks.back().base ? bytes + kSize : kSize;
     CHECK(bytes <= 16 * kSize);
   }
@@ -164,14 +165,14 @@ TEST_CASE("a chain of large objects ends before a reader decodes too many bytes"
 
 TEST_CASE("a base whose chain is unknown is none", "[assembler]") {
   Fixture f;
-  require_ok(f.assembler.add(with_delta(object(1, 10'000), id_of(100), 10)));
+  require_ok(f.assembler.add(with_delta(object(1, 10'000), numbered_id(100), 10)));
   CHECK(f.blocks.empty());
 }
 
 TEST_CASE("the price of a group follows from the groups before the last two", "[assembler]") {
   Fixture f;
   f.tenths = 9;
-  f.store.chains[id_of(1'000'000)] = {0, 10'000};
+  f.store.chains[numbered_id(1'000'000)] = {0, 10'000};
   std::uint64_t next = 0;
   const auto fill_group = [&] {
     for (const std::size_t before = f.blocks.size(); f.blocks.size() == before;)
@@ -180,7 +181,7 @@ TEST_CASE("the price of a group follows from the groups before the last two", "[
   // More than half of what it would take in a group of text, and less in one of these.
   const auto takes_delta = [&] {
     const std::size_t before = f.blocks.size();
-    require_ok(f.assembler.add(with_delta(object(next++, 10'000), id_of(1'000'000), 3'000)));
+    require_ok(f.assembler.add(with_delta(object(next++, 10'000), numbered_id(1'000'000), 3'000)));
     return f.blocks.size() > before;
   };
   CHECK_FALSE(takes_delta());
@@ -219,10 +220,10 @@ TEST_CASE("a base is in an earlier block than its deltas, however long its group
   const auto add_family = [&](std::size_t size) {
     const std::uint64_t first = std::exchange(next, next + 4);
     require_ok(f.assembler.add(object(first, 1000)));
-    require_ok(f.assembler.add(with_delta(object(first + 1, size), id_of(first), 10)));
-    require_ok(f.assembler.add(with_delta(object(first + 2, size), id_of(first + 1), 10)));
-    require_ok(
-        f.assembler.add(with_delta(with_whole(object(first + 3, 300'000), 200'000), id_of(first + 2), 10)));
+    require_ok(f.assembler.add(with_delta(object(first + 1, size), numbered_id(first), 10)));
+    require_ok(f.assembler.add(with_delta(object(first + 2, size), numbered_id(first + 1), 10)));
+    require_ok(f.assembler.add(
+        with_delta(with_whole(object(first + 3, 300'000), 200'000), numbered_id(first + 2), 10)));
   };
   for (int i = 0; i < 40; ++i) add_family(5000 + 50 * static_cast<std::size_t>(i));
   require_ok(f.assembler.flush());

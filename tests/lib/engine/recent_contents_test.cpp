@@ -1,51 +1,50 @@
 #include "lib/engine/recent_contents.h"
 
-#include "tests/support/random_bytes.h"
+#include "tests/support/ids.h"
 
 #include <catch2/catch.hpp>
 
 namespace kin {
 namespace {
 
-ObjectId id_of(std::uint64_t number) { return {hash(testing::random_bytes(number, 8))}; }
 std::shared_ptr<const Bytes> bytes(std::size_t size) { return std::make_shared<const Bytes>(Bytes(size)); }
 
 }  // namespace
 
 TEST_CASE("objects on their way are kept whatever the limit", "[recent]") {
   RecentContents recent(100);
-  for (std::uint64_t i = 0; i < 10; ++i) recent.add(id_of(i), bytes(90));
-  for (std::uint64_t i = 0; i < 10; ++i) CHECK(recent.find(id_of(i)));
+  for (std::uint64_t i = 0; i < 10; ++i) recent.add(testing::numbered_id(i), bytes(90));
+  for (std::uint64_t i = 0; i < 10; ++i) CHECK(recent.find(testing::numbered_id(i)));
 }
 
 TEST_CASE("of the stored objects the oldest make room", "[recent]") {
   RecentContents recent(100);
-  for (std::uint64_t i = 0; i < 3; ++i) recent.add(id_of(i), bytes(50));
-  recent.stored(id_of(0));
-  recent.stored(id_of(1));
-  CHECK(recent.find(id_of(0)));
-  recent.stored(id_of(2));
-  CHECK_FALSE(recent.find(id_of(0)));
-  CHECK(recent.find(id_of(1)));
-  CHECK(recent.find(id_of(2)));
+  for (std::uint64_t i = 0; i < 3; ++i) recent.add(testing::numbered_id(i), bytes(50));
+  recent.stored(testing::numbered_id(0));
+  recent.stored(testing::numbered_id(1));
+  CHECK(recent.find(testing::numbered_id(0)));
+  recent.stored(testing::numbered_id(2));
+  CHECK_FALSE(recent.find(testing::numbered_id(0)));
+  CHECK(recent.find(testing::numbered_id(1)));
+  CHECK(recent.find(testing::numbered_id(2)));
 }
 
 TEST_CASE("an object larger than the limit goes when it is stored", "[recent]") {
   RecentContents recent(100);
-  recent.add(id_of(1), bytes(101));
-  CHECK(recent.find(id_of(1)));
-  recent.stored(id_of(1));
-  recent.stored(id_of(1));
-  CHECK_FALSE(recent.find(id_of(1)));
+  recent.add(testing::numbered_id(1), bytes(101));
+  CHECK(recent.find(testing::numbered_id(1)));
+  recent.stored(testing::numbered_id(1));
+  recent.stored(testing::numbered_id(1));
+  CHECK_FALSE(recent.find(testing::numbered_id(1)));
 }
 
 TEST_CASE("what was added last is near, whether it is stored or not", "[recent]") {
   RecentContents recent(150);
-  CHECK_FALSE(recent.is_near(id_of(0)));
-  for (std::uint64_t i = 0; i < 10; ++i) recent.add(id_of(i), bytes(10));
-  for (std::uint64_t i = 0; i < 10; ++i) CHECK(recent.is_near(id_of(i)) == (i >= 5));
-  for (std::uint64_t i = 0; i < 10; ++i) recent.stored(id_of(i));
-  for (std::uint64_t i = 0; i < 10; ++i) CHECK(recent.is_near(id_of(i)) == (i >= 5));
+  CHECK_FALSE(recent.is_near(testing::numbered_id(0)));
+  for (std::uint64_t i = 0; i < 10; ++i) recent.add(testing::numbered_id(i), bytes(10));
+  for (std::uint64_t i = 0; i < 10; ++i) CHECK(recent.is_near(testing::numbered_id(i)) == (i >= 5));
+  for (std::uint64_t i = 0; i < 10; ++i) recent.stored(testing::numbered_id(i));
+  for (std::uint64_t i = 0; i < 10; ++i) CHECK(recent.is_near(testing::numbered_id(i)) == (i >= 5));
 }
 
 }  // namespace kin

@@ -4,6 +4,7 @@
 #include "lib/engine/dry_run_store.h"
 #include "lib/engine/restore.h"
 #include "store/repository.h"
+#include "tests/support/backup_request.h"
 #include "tests/support/edits.h"
 #include "tests/support/expect.h"
 #include "tests/support/memory_resume_log.h"
@@ -30,14 +31,6 @@ void write_files(const std::string& directory, const Files& files) {
   for (const auto& [name, bytes] : files)
     std::ofstream(directory + "/" + name, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-}
-
-BackupRequest request_for(const std::string& path) {
-  BackupRequest request;
-  request.walk.sources = {{path, {"tree"}}};
-  request.snapshot.time = {1'700'000'000, 0};
-  request.snapshot.paths = {path};
-  return request;
 }
 
 struct Failures : BackupObserver, RestoreObserver {

@@ -2,6 +2,7 @@
 
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
+#include "tests/support/ids.h"
 #include "tests/support/random_bytes.h"
 
 #include <catch2/catch.hpp>
@@ -11,15 +12,11 @@
 namespace kin {
 namespace {
 
+using testing::filled_id;
+
 constexpr NodeType kAllTypes[] = {NodeType::file,        NodeType::directory, NodeType::symlink,
                                   NodeType::fifo,        NodeType::socket,    NodeType::character_device,
                                   NodeType::block_device};
-
-ObjectId id(std::uint8_t number) {
-  ObjectId out;
-  out.bytes.fill(number);
-  return out;
-}
 
 // A node of this type with every field that the type has set to something.
 Node full_node(NodeType type) {
@@ -40,12 +37,12 @@ Node full_node(NodeType type) {
   switch (type) {
     case NodeType::file:
       node.size = 10'000'000'060;
-      node.content = {{Extent::Kind::data, 50, id(1)},
+      node.content = {{Extent::Kind::data, 50, filled_id(1)},
                       {Extent::Kind::hole, 10'000'000'000, {}},
-                      {Extent::Kind::list, 10, id(2)}};
+                      {Extent::Kind::list, 10, filled_id(2)}};
       break;
     case NodeType::directory:
-      node.subtree = id(3);
+      node.subtree = filled_id(3);
       break;
     case NodeType::symlink:
       node.target = "../\xfe somewhere";
@@ -237,7 +234,7 @@ TEST_CASE("types, flags and extent kinds that there are not are refused", "[node
   for (const int kind : {0, 4, 255}) {
     RawNode raw;
     raw.type = 1;
-    raw.tail = file_tail(5, {{static_cast<Extent::Kind>(kind), 5, id(1)}});
+    raw.tail = file_tail(5, {{static_cast<Extent::Kind>(kind), 5, filled_id(1)}});
     CHECK_FALSE(decoded(raw.bytes()));
   }
 }
@@ -250,7 +247,7 @@ TEST_CASE("extents must add up to the file's size", "[node]") {
     return decoded(raw.bytes()).has_value();
   };
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-  const auto data = [](std::uint64_t size) { return Extent{Extent::Kind::data, size, id(1)}; };
+  const auto data = [](std::uint64_t size) { return Extent{Extent::Kind::data, size, filled_id(1)}; };
   const auto hole = [](std::uint64_t size) { return Extent{Extent::Kind::hole, size, {}}; };
   CHECK(accepted(0, {}));
   CHECK(accepted(7, {data(3), hole(4)}));
@@ -321,7 +318,7 @@ TEST_CASE("names of one file have one digest, and a change of what it holds anot
   }
   Node file = full_node(NodeType::file), link = full_node(NodeType::symlink),
        device = full_node(NodeType::block_device);
-  file.content[0].id = id(9);
+  file.content[0].id = filled_id(9);
   link.target = "elsewhere";
   device.device_number = 1;
   for (const Node& node : {file, link, device})
