@@ -16,7 +16,7 @@
 namespace kin::cmd {
 namespace {
 
-struct Options {
+struct BackupOptions {
   std::vector<std::string> paths, files_from, tags;
   std::vector<std::string> exclude, iexclude, exclude_file, iexclude_file, exclude_if_present;
   std::string exclude_larger_than, as_path, host, time, stdin_name = "stdin", effort = "normal";
@@ -25,9 +25,9 @@ struct Options {
   bool skip_if_unchanged = false, force = false;
 };
 
-class Report : public BackupObserver {
+class BackupLines : public BackupObserver {
  public:
-  explicit Report(Context& context) : context_(context), progress_(context) {}
+  explicit BackupLines(Context& context) : context_(context), progress_(context) {}
 
   void on_entry(const WalkEntry& entry, Change change) override {
     if (entry.kind == WalkEntry::Kind::file) progress_.add_files(1);
@@ -57,7 +57,7 @@ class Report : public BackupObserver {
   Progress progress_;
 };
 
-Result<WalkOptions> walk_options(const Options& options, Context& context) {
+Result<WalkOptions> walk_options(const BackupOptions& options, Context& context) {
   WalkOptions walk;
   std::vector<std::string> paths = options.paths;
   for (const std::string& file : options.files_from) {
@@ -80,7 +80,7 @@ Result<WalkOptions> walk_options(const Options& options, Context& context) {
   return walk;
 }
 
-Result<Snapshot> describe(const Options& options, const WalkOptions& walk) {
+Result<Snapshot> describe(const BackupOptions& options, const WalkOptions& walk) {
   Snapshot snapshot;
   snapshot.time = now();
   if (!options.time.empty()) {
@@ -113,7 +113,8 @@ Result<std::optional<store::StoredSnapshot>> find_parent(store::Repository& repo
   return std::optional<store::StoredSnapshot>();
 }
 
-void print_summary(Context& context, const BackupResult& result, const Options& options, double seconds) {
+void print_summary(Context& context, const BackupResult& result, const BackupOptions& options,
+                   double seconds) {
   const SnapshotSummary& s = result.summary;
   const double ratio =
       s.bytes_stored > 0 ? static_cast<double>(s.bytes_added) / static_cast<double>(s.bytes_stored) : 1;
@@ -167,7 +168,7 @@ Result<bool> make_default_repository(Context& context) {
   return true;
 }
 
-Result<ExitCode> run(Context& context, const Options& options) {
+Result<ExitCode> run_backup(Context& context, const BackupOptions& options) {
   if (options.from_command && options.paths.empty())
     return Error(ErrorCode::invalid_argument, "--stdin-from-command needs a command: -- CMD ARG...");
   if (options.from_stdin && !options.paths.empty())
@@ -221,7 +222,7 @@ Result<ExitCode> run(Context& context, const Options& options) {
                                 adopted, adopted == 1 ? "" : "s"));
   }
 
-  Report report(context);
+  BackupLines report(context);
   BackupTotals totals;
   std::stop_source counting;
   WorkerPool counter(1, 1);
@@ -254,8 +255,8 @@ Result<ExitCode> run(Context& context, const Options& options) {
   return result->summary.skipped > 0 || lost > 0 ? ExitCode::incomplete : ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+Action define_backup(CLI::App& app) {
+  auto options = std::make_shared<BackupOptions>();
   const auto list = [&](const char* name, std::vector<std::string>& into, const char* help) {
     app.add_option(name, into, help)->allow_extra_args(false);
   };
@@ -285,11 +286,11 @@ Action define(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--skip-if-unchanged", options->skip_if_unchanged, "make no snapshot if nothing has changed");
   app.add_flag("-f,--force", options->force, "read every file again, changed or not");
-  return [options](Context& context) { return run(context, *options); };
+  return [options](Context& context) { return run_backup(context, *options); };
 }
 
 }  // namespace
 
-extern const Command kBackup{"backup", "save files and directories as a new snapshot", define};
+extern const Command kBackup{"backup", "save files and directories as a new snapshot", define_backup};
 
 }  // namespace kin::cmd

@@ -35,7 +35,7 @@ std::vector<Entry> list_caches(const std::string& directory) {
   return out;
 }
 
-Result<ExitCode> run(Context& context, bool cleanup, unsigned max_age_days) {
+Result<ExitCode> run_cache(Context& context, bool cleanup, unsigned max_age_days) {
   const std::string directory = cache_directory(context);
   const std::vector<Entry> entries = list_caches(directory);
   const std::int64_t oldest = now().seconds - std::int64_t{max_age_days} * 86400;
@@ -65,20 +65,20 @@ Result<ExitCode> run(Context& context, bool cleanup, unsigned max_age_days) {
   return ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
-  struct Options {
+Action define_cache(CLI::App& app) {
+  struct CacheOptions {
     bool cleanup = false;
     unsigned max_age_days = 30;
   };
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CacheOptions>();
   app.add_flag("--cleanup", options->cleanup, "remove those not used for --max-age days");
   app.add_option("--max-age", options->max_age_days, "days without use that make a cache old")
       ->capture_default_str();
-  return [options](Context& context) { return run(context, options->cleanup, options->max_age_days); };
+  return [options](Context& context) { return run_cache(context, options->cleanup, options->max_age_days); };
 }
 
 }  // namespace
 
-extern const Command kCache{"cache", "list or remove local caches", define};
+extern const Command kCache{"cache", "list or remove local caches", define_cache};
 
 }  // namespace kin::cmd

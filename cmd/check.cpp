@@ -6,12 +6,12 @@
 namespace kin::cmd {
 namespace {
 
-struct Options {
+struct CheckOptions {
   bool read_data = false;
   std::string subset;
 };
 
-Result<ExitCode> run(Context& context, const Options& options) {
+Result<ExitCode> run_check(Context& context, const CheckOptions& options) {
   store::ReadSubset subset;
   if (options.read_data && !options.subset.empty())
     return Error(ErrorCode::invalid_argument, "--read-data and --read-data-subset do not go together");
@@ -51,15 +51,15 @@ Result<ExitCode> run(Context& context, const Options& options) {
   return ExitCode::corrupt;
 }
 
-Action define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+Action define_check(CLI::App& app) {
+  auto options = std::make_shared<CheckOptions>();
   app.add_flag("--read-data", options->read_data, "read every pack and decode every block");
   app.add_option("--read-data-subset", options->subset, "read a part: n/t (the n-th of t), 5%, 2G");
-  return [options](Context& context) { return run(context, *options); };
+  return [options](Context& context) { return run_check(context, *options); };
 }
 
 }  // namespace
 
-extern const Command kCheck{"check", "look for damage in the repository", define};
+extern const Command kCheck{"check", "look for damage in the repository", define_check};
 
 }  // namespace kin::cmd

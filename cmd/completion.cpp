@@ -251,7 +251,7 @@ std::string fish_script(const CommandInfo& root) {
   return out;
 }
 
-Result<ExitCode> run(Context& context, const std::string& shell) {
+Result<ExitCode> run_completion(Context& context, const std::string& shell) {
   KIN_CHECK(described_app != nullptr);
   const CommandInfo root = describe(*described_app, {});
   context.raw_out() << (shell == "bash"  ? bash_script(root)
@@ -260,12 +260,12 @@ Result<ExitCode> run(Context& context, const std::string& shell) {
   return ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
+Action define_completion(CLI::App& app) {
   auto shell = std::make_shared<std::string>();
   app.add_option("SHELL", *shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  return [shell](Context& context) { return run(context, *shell); };
+  return [shell](Context& context) { return run_completion(context, *shell); };
 }
 
 }  // namespace
@@ -273,6 +273,6 @@ Action define(CLI::App& app) {
 void set_completion_app(CLI::App& app) { described_app = &app; }
 
 extern const Command kCompletion{"completion", "print a script that completes kin's commands in a shell",
-                                 define};
+                                 define_completion};
 
 }  // namespace kin::cmd

@@ -7,12 +7,12 @@
 namespace kin::cmd {
 namespace {
 
-struct Options {
+struct DeltaOptions {
   std::string base, target, output;
   int level = 3;
 };
 
-Result<ExitCode> run(Context& context, const Options& options) {
+Result<ExitCode> run_delta(Context& context, const DeltaOptions& options) {
   KIN_TRY_ASSIGN(const auto base, FileVcdiffBase::open(options.base));
   KIN_TRY_ASSIGN(const auto target, PieceReader::open(context, options.target, kVcdiffWindowBytes));
   if (options.output == "-" && ::isatty(STDOUT_FILENO) != 0)
@@ -32,17 +32,17 @@ Result<ExitCode> run(Context& context, const Options& options) {
   return ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+Action define_delta(CLI::App& app) {
+  auto options = std::make_shared<DeltaOptions>();
   app.add_option("BASE", options->base, "the file that the other side has")->required();
   app.add_option("TARGET", options->target, "the file to describe ('-': stdin)")->required();
   app.add_option("-o,--output", options->output, "where the delta goes ('-': stdout)")->required();
   app.add_option("--level", options->level, "1: fast, to 9: small (default 3)")->check(CLI::Range(1, 9));
-  return [options](Context& context) { return run(context, *options); };
+  return [options](Context& context) { return run_delta(context, *options); };
 }
 
 }  // namespace
 
-extern const Command kDelta{"delta", "write the difference between two files (VCDIFF)", define};
+extern const Command kDelta{"delta", "write the difference between two files (VCDIFF)", define_delta};
 
 }  // namespace kin::cmd

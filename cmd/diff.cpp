@@ -3,7 +3,7 @@
 namespace kin::cmd {
 namespace {
 
-struct Options {
+struct DiffOptions {
   std::string a, b;
   bool metadata = false;
 };
@@ -167,7 +167,7 @@ class Diff {
   std::uint64_t changed_files_ = 0;
 };
 
-Result<ExitCode> run(Context& context, const Options& options) {
+Result<ExitCode> run_diff(Context& context, const DiffOptions& options) {
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
   KIN_TRY_ASSIGN(const TreePlace a, find_place(*repository, options.a, {}));
   KIN_TRY_ASSIGN(const TreePlace b, find_place(*repository, options.b, {}));
@@ -187,18 +187,18 @@ Result<ExitCode> run(Context& context, const Options& options) {
   return ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+Action define_diff(CLI::App& app) {
+  auto options = std::make_shared<DiffOptions>();
   app.add_flag("--metadata", options->metadata,
                "also name what differs only in owner, mode, time or attributes (U)");
   app.add_option("A", options->a, "the older snapshot, or SNAPSHOT:PATH")->required();
   app.add_option("B", options->b, "the newer snapshot, or SNAPSHOT:PATH")->required();
   app.footer("Lines: + added, - removed, M content modified, T type changed, U metadata updated.");
-  return [options](Context& context) { return run(context, *options); };
+  return [options](Context& context) { return run_diff(context, *options); };
 }
 
 }  // namespace
 
-extern const Command kDiff{"diff", "show what changed between two snapshots", define};
+extern const Command kDiff{"diff", "show what changed between two snapshots", define_diff};
 
 }  // namespace kin::cmd

@@ -13,7 +13,7 @@
 namespace kin::cmd {
 namespace {
 
-struct Options {
+struct DumpOptions {
   store::SnapshotFilter filter;
   std::string snapshot, path, archive = "tar", target;
 };
@@ -134,7 +134,7 @@ class TarDump {
   std::map<std::tuple<std::uint64_t, std::uint64_t, Digest>, std::string> first_names_;
 };
 
-Result<ExitCode> run(Context& context, const Options& options) {
+Result<ExitCode> run_dump(Context& context, const DumpOptions& options) {
   std::string text = options.snapshot;
   if (!options.path.empty()) text += (text.find(':') == std::string::npos ? ":" : "/") + options.path;
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
@@ -174,8 +174,8 @@ Result<ExitCode> run(Context& context, const Options& options) {
   return ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+Action define_dump(CLI::App& app) {
+  auto options = std::make_shared<DumpOptions>();
   add_filter_options(app, options->filter);
   app.add_option("-a,--archive", options->archive, "the form in which a directory is written")
       ->check(CLI::IsMember({"tar"}));
@@ -184,11 +184,11 @@ Action define(CLI::App& app) {
                  "an id, its first digits, or 'latest'; with :PATH that place in it")
       ->required();
   app.add_option("PATH", options->path, "a file, or a directory (default: everything)");
-  return [options](Context& context) { return run(context, *options); };
+  return [options](Context& context) { return run_dump(context, *options); };
 }
 
 }  // namespace
 
-extern const Command kDump{"dump", "write a file, or a directory as tar, to stdout", define};
+extern const Command kDump{"dump", "write a file, or a directory as tar, to stdout", define_dump};
 
 }  // namespace kin::cmd

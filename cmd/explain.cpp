@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kShownPieces = 20;
 
-struct Options {
+struct ExplainOptions {
   store::SnapshotFilter filter;
   std::string place, path;
 };
@@ -26,7 +26,7 @@ struct Piece {
   std::uint64_t stored() const { return repeated || chain.links.empty() ? 0 : chain.links.front().share(); }
 };
 
-struct Totals {
+struct ExplainTotals {
   std::uint64_t pieces = 0, objects = 0, content_bytes = 0, holes = 0, hole_bytes = 0;
   std::uint64_t stored_bytes = 0, lists = 0, list_bytes = 0;
   bool about = false;         // some of it is a share of a group
@@ -78,7 +78,7 @@ class Explanation {
   store::Repository& repository_;
   const TreePlace& place_;
   std::vector<Piece> pieces_;  // that are told of one by one
-  Totals totals_;
+  ExplainTotals totals_;
   std::unordered_set<ObjectId, ObjectIdHash> seen_;
   Origins origins_;
 };
@@ -314,14 +314,14 @@ Json Explanation::json() const {
 // ---- The command
 
 // "[SNAPSHOT:]PATH", or SNAPSHOT[:PATH] and PATH as for dump. No snapshot starts with a '/'.
-std::string place_text(const Options& options) {
+std::string place_text(const ExplainOptions& options) {
   if (!options.path.empty())
     return options.place + (options.place.find(':') == std::string::npos ? ":" : "/") + options.path;
   const bool path_only = options.place.starts_with('/') || options.place.find(':') == std::string::npos;
   return (path_only ? "latest:" : "") + options.place;
 }
 
-Result<ExitCode> run(Context& context, const Options& options) {
+Result<ExitCode> run_explain(Context& context, const ExplainOptions& options) {
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
   KIN_TRY_ASSIGN(const TreePlace place, find_place(*repository, place_text(options), options.filter));
   if (place.node.type == NodeType::directory)
@@ -344,18 +344,18 @@ Result<ExitCode> run(Context& context, const Options& options) {
   return explanation.damaged() ? ExitCode::corrupt : ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+Action define_explain(CLI::App& app) {
+  auto options = std::make_shared<ExplainOptions>();
   add_filter_options(app, options->filter);
   app.add_option("PLACE", options->place,
                  "a file as [SNAPSHOT:]PATH, of the latest snapshot if none is named; or SNAPSHOT PATH")
       ->required();
   app.add_option("PATH", options->path, "the file, if PLACE is a snapshot");
-  return [options](Context& context) { return run(context, *options); };
+  return [options](Context& context) { return run_explain(context, *options); };
 }
 
 }  // namespace
 
-extern const Command kExplain{"explain", "tell how a file is stored", define};
+extern const Command kExplain{"explain", "tell how a file is stored", define_explain};
 
 }  // namespace kin::cmd

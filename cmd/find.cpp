@@ -6,7 +6,7 @@
 namespace kin::cmd {
 namespace {
 
-struct Options {
+struct FindOptions {
   store::SnapshotFilter filter;
   std::vector<std::string> patterns, ids;
   std::string oldest, newest;
@@ -15,7 +15,7 @@ struct Options {
 
 class Query {
  public:
-  static Result<Query> make(const Options& options) {
+  static Result<Query> make(const FindOptions& options) {
     Query query;
     query.ignore_case_ = options.ignore_case;
     for (const std::string& text : options.patterns) {
@@ -66,7 +66,7 @@ class Query {
 
 class Search {
  public:
-  Search(Context& context, const Options& options, Query query)
+  Search(Context& context, const FindOptions& options, Query query)
       : context_(context), options_(options), query_(std::move(query)) {}
 
   Result<void> run(store::Repository& repository, const store::StoredSnapshot& snapshot) {
@@ -104,14 +104,14 @@ class Search {
   }
 
   Context& context_;
-  const Options& options_;
+  const FindOptions& options_;
   const Query query_;
   std::uint64_t matches_ = 0;
   bool announced_ = false;
   std::unordered_set<ObjectId, ObjectIdHash> barren_;
 };
 
-Result<ExitCode> run(Context& context, const Options& options) {
+Result<ExitCode> run_find(Context& context, const FindOptions& options) {
   KIN_TRY_ASSIGN(Query query, Query::make(options));
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
   bool damaged = false;
@@ -138,8 +138,8 @@ Result<ExitCode> run(Context& context, const Options& options) {
   return damaged ? ExitCode::corrupt : ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+Action define_find(CLI::App& app) {
+  auto options = std::make_shared<FindOptions>();
   add_filter_options(app, options->filter);
   app.add_option("-s,--snapshot", options->ids, "search only this snapshot")->allow_extra_args(false);
   app.add_flag("-i,--ignore-case", options->ignore_case, "a matches A");
@@ -149,11 +149,11 @@ Action define(CLI::App& app) {
   app.add_option("PATTERN", options->patterns,
                  "shell patterns of a name, or of a path ('/' within; '**' is any number of directories)")
       ->required();
-  return [options](Context& context) { return run(context, *options); };
+  return [options](Context& context) { return run_find(context, *options); };
 }
 
 }  // namespace
 
-extern const Command kFind{"find", "search the snapshots for files", define};
+extern const Command kFind{"find", "search the snapshots for files", define_find};
 
 }  // namespace kin::cmd

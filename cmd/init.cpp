@@ -4,7 +4,7 @@
 namespace kin::cmd {
 namespace {
 
-Result<ExitCode> run(Context& context, bool plain) {
+Result<ExitCode> run_init(Context& context, bool plain) {
   const std::string location = repository_location(context);
   KIN_TRY_ASSIGN(const auto backend, store::open_backend(location));
   std::optional<std::string> password;
@@ -28,14 +28,14 @@ Result<ExitCode> run(Context& context, bool plain) {
   return ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
+Action define_init(CLI::App& app) {
   auto plain = std::make_shared<bool>(false);
   app.add_flag("--plain", *plain, "no encryption, no password");
-  return [plain](Context& context) { return run(context, *plain); };
+  return [plain](Context& context) { return run_init(context, *plain); };
 }
 
 }  // namespace
 
-extern const Command kInit{"init", "make a new repository", define};
+extern const Command kInit{"init", "make a new repository", define_init};
 
 }  // namespace kin::cmd

@@ -6,11 +6,11 @@
 namespace kin::cmd {
 namespace {
 
-struct Options {
+struct KeyOptions {
   std::string id, new_password_file;
 };
 
-Result<std::string> ask_new_password(Context& context, const Options& options) {
+Result<std::string> ask_new_password(Context& context, const KeyOptions& options) {
   if (!options.new_password_file.empty()) {
     KIN_TRY_ASSIGN(const Bytes bytes, read_file(options.new_password_file, 64 << 10));
     return first_line(as_text(bytes));
@@ -25,7 +25,7 @@ Result<std::string> ask_new_password(Context& context, const Options& options) {
   return read_password(asking, "new password", true);
 }
 
-Result<std::string> new_password(Context& context, const Options& options) {
+Result<std::string> new_password(Context& context, const KeyOptions& options) {
   KIN_TRY_ASSIGN(std::string password, ask_new_password(context, options));
   if (password.empty()) return Error(ErrorCode::invalid_argument, "an empty password protects nothing");
   return password;
@@ -38,7 +38,7 @@ Result<std::unique_ptr<store::Repository>> open_encrypted(Context& context) {
   return repository;
 }
 
-Result<ExitCode> list(Context& context, const Options&) {
+Result<ExitCode> list(Context& context, const KeyOptions&) {
   KIN_TRY_ASSIGN(const auto repository, open_encrypted(context));
   bool damaged = false;
   KIN_TRY_ASSIGN(const std::vector<store::KeyInfo> keys,
@@ -66,7 +66,7 @@ Result<ExitCode> list(Context& context, const Options&) {
   return damaged ? ExitCode::corrupt : ExitCode::ok;
 }
 
-Result<ExitCode> add(Context& context, const Options& options) {
+Result<ExitCode> add(Context& context, const KeyOptions& options) {
   KIN_TRY_ASSIGN(const auto repository, open_encrypted(context));
   KIN_TRY_ASSIGN(const std::string password, new_password(context, options));
   KIN_TRY_ASSIGN(const std::string name,
@@ -76,7 +76,7 @@ Result<ExitCode> add(Context& context, const Options& options) {
   return ExitCode::ok;
 }
 
-Result<ExitCode> remove(Context& context, const Options& options) {
+Result<ExitCode> remove(Context& context, const KeyOptions& options) {
   KIN_TRY_ASSIGN(const auto repository, open_encrypted(context));
   // By name alone, so that a damaged key can be removed, too.
   KIN_TRY_ASSIGN(const std::vector<store::FileInfo> keys, repository->backend().list(store::FileKind::key));
@@ -98,7 +98,7 @@ Result<ExitCode> remove(Context& context, const Options& options) {
   return ExitCode::ok;
 }
 
-Result<ExitCode> change(Context& context, const Options& options) {
+Result<ExitCode> change(Context& context, const KeyOptions& options) {
   KIN_TRY_ASSIGN(const auto repository, open_encrypted(context));
   KIN_TRY_ASSIGN(const std::string password, new_password(context, options));
   KIN_TRY_ASSIGN(const std::string name,
@@ -109,12 +109,12 @@ Result<ExitCode> change(Context& context, const Options& options) {
   return ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
-  auto chosen = std::make_shared<Result<ExitCode> (*)(Context&, const Options&)>(nullptr);
+Action define_key(CLI::App& app) {
+  auto options = std::make_shared<KeyOptions>();
+  auto chosen = std::make_shared<Result<ExitCode> (*)(Context&, const KeyOptions&)>(nullptr);
   app.require_subcommand(1);
   const auto sub = [&](const char* name, const char* help,
-                       Result<ExitCode> (*run)(Context&, const Options&)) {
+                       Result<ExitCode> (*run)(Context&, const KeyOptions&)) {
     CLI::App* const command = app.add_subcommand(name, help)->fallthrough();
     command->callback([chosen, run] { *chosen = run; });
     return command;
@@ -132,6 +132,6 @@ Action define(CLI::App& app) {
 
 }  // namespace
 
-extern const Command kKey{"key", "manage the passwords of a repository", define};
+extern const Command kKey{"key", "manage the passwords of a repository", define_key};
 
 }  // namespace kin::cmd

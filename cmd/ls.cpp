@@ -3,19 +3,19 @@
 namespace kin::cmd {
 namespace {
 
-struct Options {
+struct LsOptions {
   store::SnapshotFilter filter;
   std::string snapshot = "latest";
   std::vector<std::string> paths;
   bool long_lines = false, recursive = false;
 };
 
-void show(Context& context, const Options& options, const Node& node, const std::string& path) {
+void show(Context& context, const LsOptions& options, const Node& node, const std::string& path) {
   context.print_always(options.long_lines ? long_line(node, path) : printable(path));
   if (context.options.json) context.json("node", node_json(node, path));
 }
 
-Result<ExitCode> run(Context& context, const Options& options) {
+Result<ExitCode> run_ls(Context& context, const LsOptions& options) {
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
   KIN_TRY_ASSIGN(const TreePlace top, find_place(*repository, options.snapshot, options.filter));
   std::vector<TreePlace> places;
@@ -48,8 +48,8 @@ Result<ExitCode> run(Context& context, const Options& options) {
   return ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+Action define_ls(CLI::App& app) {
+  auto options = std::make_shared<LsOptions>();
   add_filter_options(app, options->filter);
   app.add_flag("-l,--long", options->long_lines, "mode, user, group, size and time too");
   app.add_flag("-R,--recursive", options->recursive, "with PATHs: also what is deeper in them");
@@ -60,12 +60,12 @@ Action define(CLI::App& app) {
     // No snapshot starts with a '/', so one may leave out "latest".
     if (options->snapshot.starts_with('/'))
       options->paths.insert(options->paths.begin(), std::exchange(options->snapshot, "latest"));
-    return run(context, *options);
+    return run_ls(context, *options);
   };
 }
 
 }  // namespace
 
-extern const Command kLs{"ls", "list the files of a snapshot", define};
+extern const Command kLs{"ls", "list the files of a snapshot", define_ls};
 
 }  // namespace kin::cmd

@@ -7,9 +7,9 @@ namespace {
 
 using Ids = std::unordered_set<ObjectId, ObjectIdHash>;
 
-class Search {
+class OriginSearch {
  public:
-  Search(Context& context, store::Repository& repository, Ids wanted)
+  OriginSearch(Context& context, store::Repository& repository, Ids wanted)
       : context_(context), repository_(repository), wanted_(std::move(wanted)) {}
 
   bool done() const { return wanted_.empty(); }
@@ -48,7 +48,7 @@ class Search {
 
 Result<Origins> find_origins(Context& context, store::Repository& repository,
                              const store::StoredSnapshot& first, Ids wanted, bool& damaged) {
-  Search search(context, repository, std::move(wanted));
+  OriginSearch search(context, repository, std::move(wanted));
   const auto look_in = [&](const store::StoredSnapshot& snapshot) -> Result<void> {
     auto looked = search.look_in(snapshot);
     if (looked) return {};

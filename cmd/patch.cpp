@@ -7,11 +7,11 @@ namespace {
 
 constexpr std::size_t kPieceBytes = 1 << 20;
 
-struct Options {
+struct PatchOptions {
   std::string base, delta, output;
 };
 
-Result<ExitCode> run(Context& context, const Options& options) {
+Result<ExitCode> run_patch(Context& context, const PatchOptions& options) {
   KIN_TRY_ASSIGN(const auto base, FileVcdiffBase::open(options.base));
   KIN_TRY_ASSIGN(const auto delta, PieceReader::open(context, options.delta, kPieceBytes));
   KIN_TRY_ASSIGN(const auto output, OutputFile::open(context, options.output, {&base->fd(), &delta->fd()}));
@@ -36,16 +36,16 @@ Result<ExitCode> run(Context& context, const Options& options) {
   return ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+Action define_patch(CLI::App& app) {
+  auto options = std::make_shared<PatchOptions>();
   app.add_option("BASE", options->base, "the file that the delta was made from")->required();
   app.add_option("FILE", options->delta, "the delta, by kin or the xdelta3 program ('-': stdin)")->required();
   app.add_option("-o,--output", options->output, "where the result goes ('-': stdout)")->required();
-  return [options](Context& context) { return run(context, *options); };
+  return [options](Context& context) { return run_patch(context, *options); };
 }
 
 }  // namespace
 
-extern const Command kPatch{"patch", "apply a delta (VCDIFF) to its base", define};
+extern const Command kPatch{"patch", "apply a delta (VCDIFF) to its base", define_patch};
 
 }  // namespace kin::cmd

@@ -4,7 +4,7 @@
 namespace kin::cmd {
 namespace {
 
-Result<ExitCode> run(Context& context) {
+Result<ExitCode> run_rebuild_index(Context& context) {
   KIN_TRY_ASSIGN(const auto repository, open_repository_without_index(context));
   KIN_TRY_ASSIGN(const auto stats,
                  repository->rebuild_index([&](const Error& error) { context.warn(error.message()); },
@@ -23,10 +23,10 @@ Result<ExitCode> run(Context& context) {
   return ExitCode::corrupt;
 }
 
-Action define(CLI::App&) { return run; }
+Action define_rebuild_index(CLI::App&) { return run_rebuild_index; }
 
 }  // namespace
 
-extern const Command kRebuildIndex{"rebuild-index", "make a new index from the packs", define};
+extern const Command kRebuildIndex{"rebuild-index", "make a new index from the packs", define_rebuild_index};
 
 }  // namespace kin::cmd

@@ -6,16 +6,16 @@
 namespace kin::cmd {
 namespace {
 
-struct Options {
+struct RestoreOptions {
   std::string snapshot, target, overwrite = "always";
   std::vector<std::string> include, iinclude, exclude, iexclude;
   store::SnapshotFilter filter;
   bool delete_extra = false, sparse = false, verify = false, dry_run = false;
 };
 
-class Report : public RestoreObserver {
+class RestoreLines : public RestoreObserver {
  public:
-  Report(Context& context, bool dry_run) : context_(context), dry_run_(dry_run), progress_(context) {}
+  RestoreLines(Context& context, bool dry_run) : context_(context), dry_run_(dry_run), progress_(context) {}
 
   void on_entry(const std::string& path, const Node& node, Action action) override {
     if (node.type == NodeType::file) progress_.add_files(1);
@@ -60,7 +60,7 @@ Result<void> add_patterns(const std::vector<std::string>& patterns, bool ignore_
   return {};
 }
 
-Result<RestoreRequest> make_request(const Options& options, const TreePlace& place) {
+Result<RestoreRequest> make_request(const RestoreOptions& options, const TreePlace& place) {
   RestoreRequest request;
   request.target = options.target;
   request.tree_path = place.path;
@@ -83,7 +83,7 @@ Result<RestoreRequest> make_request(const Options& options, const TreePlace& pla
   return request;
 }
 
-Result<ExitCode> run(Context& context, const Options& options) {
+Result<ExitCode> run_restore(Context& context, const RestoreOptions& options) {
   if (options.target.empty())
     return Error(ErrorCode::invalid_argument, "--target is empty; it has to name a directory");
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
@@ -100,7 +100,7 @@ Result<ExitCode> run(Context& context, const Options& options) {
   request.only_name = only;
   request.jobs = context.jobs();
   request.never_touch = own_directories(context, *repository);
-  Report report(context, options.dry_run);
+  RestoreLines report(context, options.dry_run);
   const SnapshotSummary& summary = place.snapshot.snapshot.summary;
   if (place.path.empty() && !only && request.includes.empty())
     report.progress().set_total(summary.files, summary.bytes);
@@ -133,8 +133,8 @@ Result<ExitCode> run(Context& context, const Options& options) {
   return stats.failed + stats.not_deleted > 0 ? ExitCode::incomplete : ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+Action define_restore(CLI::App& app) {
+  auto options = std::make_shared<RestoreOptions>();
   app.add_option("SNAPSHOT", options->snapshot,
                  "an id, its first digits, or 'latest'; with :PATH only what is there")
       ->required();
@@ -156,11 +156,11 @@ Action define(CLI::App& app) {
   app.add_flag("--verify", options->verify, "read every restored file again and compare");
   app.add_flag("-n,--dry-run", options->dry_run, "only say what would be done");
   add_filter_options(app, options->filter);
-  return [options](Context& context) { return run(context, *options); };
+  return [options](Context& context) { return run_restore(context, *options); };
 }
 
 }  // namespace
 
-extern const Command kRestore{"restore", "write a snapshot back to disk", define};
+extern const Command kRestore{"restore", "write a snapshot back to disk", define_restore};
 
 }  // namespace kin::cmd

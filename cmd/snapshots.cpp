@@ -3,7 +3,7 @@
 namespace kin::cmd {
 namespace {
 
-struct Options {
+struct SnapshotsOptions {
   store::SnapshotFilter filter;
   std::vector<std::string> ids;
   unsigned latest = 0;
@@ -15,7 +15,7 @@ std::string joined(const std::vector<std::string>& texts, const char* separator)
   return out;
 }
 
-Result<ExitCode> run(Context& context, const Options& options) {
+Result<ExitCode> run_snapshots(Context& context, const SnapshotsOptions& options) {
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
   bool damaged = false;
   std::vector<store::StoredSnapshot> snapshots;
@@ -47,16 +47,16 @@ Result<ExitCode> run(Context& context, const Options& options) {
   return damaged ? ExitCode::corrupt : ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+Action define_snapshots(CLI::App& app) {
+  auto options = std::make_shared<SnapshotsOptions>();
   add_filter_options(app, options->filter);
   app.add_option("--latest", options->latest, "only the newest N");
   app.add_option("SNAPSHOT", options->ids, "only these (ids or their first digits)");
-  return [options](Context& context) { return run(context, *options); };
+  return [options](Context& context) { return run_snapshots(context, *options); };
 }
 
 }  // namespace
 
-extern const Command kSnapshots{"snapshots", "list the snapshots", define};
+extern const Command kSnapshots{"snapshots", "list the snapshots", define_snapshots};
 
 }  // namespace kin::cmd

@@ -7,20 +7,20 @@
 namespace kin::cmd {
 namespace {
 
-struct Options {
+struct StatsOptions {
   store::SnapshotFilter filter;
   std::vector<std::string> ids;
   std::string mode;  // empty: the overview
   bool details = false;
 };
 
-struct Totals {
+struct StatsTotals {
   std::uint64_t files = 0, directories = 0, bytes = 0;
 };
 
 class Count {
  public:
-  Count(Context& context, store::Repository& repository, const Options& options)
+  Count(Context& context, store::Repository& repository, const StatsOptions& options)
       : details(repository),
         context_(context),
         repository_(repository),
@@ -31,7 +31,7 @@ class Count {
   Result<void> add(const Snapshot& snapshot) {
     inodes_.clear();
     struct Entry {
-      Totals totals;
+      StatsTotals totals;
       std::uint64_t linked;
     };
     std::vector<Entry> entries;  // what it was at the start of each directory that the walk is in
@@ -59,9 +59,10 @@ class Count {
       // Snapshots share most directories. Where hard links are, what one adds depends on what was before.
       const Entry& start = entries.back();
       if (start.linked == linked_)
-        known_.emplace(ShortId(directory.subtree.bytes), Totals{totals.files - start.totals.files,
-                                                                totals.directories - start.totals.directories,
-                                                                totals.bytes - start.totals.bytes});
+        known_.emplace(
+            ShortId(directory.subtree.bytes),
+            StatsTotals{totals.files - start.totals.files, totals.directories - start.totals.directories,
+                        totals.bytes - start.totals.bytes});
       entries.pop_back();
     };
     KIN_TRY(walk_tree(repository_, snapshot.tree, "", visitor, context_.stop()));
@@ -69,7 +70,7 @@ class Count {
     return {};
   }
 
-  Totals totals;
+  StatsTotals totals;
   Distinct objects, contents;
   StorageDetails details;
 
@@ -104,13 +105,13 @@ class Count {
   store::Repository& repository_;
   const bool counts_objects_, counts_contents_, counts_details_;
   std::optional<Error> failed_;
-  std::unordered_map<ShortId, Totals, ShortIdHash> known_;
+  std::unordered_map<ShortId, StatsTotals, ShortIdHash> known_;
   std::set<std::tuple<std::uint64_t, std::uint64_t, Digest>> inodes_;  // with their content
   std::uint64_t linked_ = 0;                                           // files seen that have several names
 };
 
 Result<std::vector<store::StoredSnapshot>> chosen_snapshots(Context& context, store::Repository& repository,
-                                                            const Options& options, bool& damaged) {
+                                                            const StatsOptions& options, bool& damaged) {
   if (options.ids.empty()) {
     return store::load_snapshots(repository, options.filter, [&](const Error& error) {
       context.warn(error.message());
@@ -130,7 +131,7 @@ std::string ratio_text(std::uint64_t before, std::uint64_t after) {
                     : fmt::format(" ({:.2f}:1)", static_cast<double>(before) / static_cast<double>(after));
 }
 
-Result<ExitCode> run(Context& context, const Options& options) {
+Result<ExitCode> run_stats(Context& context, const StatsOptions& options) {
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
   bool damaged = false;
   KIN_TRY_ASSIGN(const std::vector<store::StoredSnapshot> snapshots,
@@ -217,8 +218,8 @@ Result<ExitCode> run(Context& context, const Options& options) {
   return damaged ? ExitCode::corrupt : ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+Action define_stats(CLI::App& app) {
+  auto options = std::make_shared<StatsOptions>();
   add_filter_options(app, options->filter);
   CLI::Option* const mode =
       app.add_option(
@@ -228,11 +229,11 @@ Action define(CLI::App& app) {
   app.add_flag("--details", options->details, "also tables: by encoding, type of file, and length of chains")
       ->excludes(mode);
   app.add_option("SNAPSHOT", options->ids, "only these (ids, their first digits, or 'latest')");
-  return [options](Context& context) { return run(context, *options); };
+  return [options](Context& context) { return run_stats(context, *options); };
 }
 
 }  // namespace
 
-extern const Command kStats{"stats", "count files, objects and bytes", define};
+extern const Command kStats{"stats", "count files, objects and bytes", define_stats};
 
 }  // namespace kin::cmd

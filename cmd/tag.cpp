@@ -5,12 +5,12 @@
 namespace kin::cmd {
 namespace {
 
-struct Options {
+struct TagOptions {
   store::SnapshotFilter filter;
   std::vector<std::string> ids, add, remove, set;
 };
 
-std::vector<std::string> changed_tags(const Options& options, const std::vector<std::string>& tags) {
+std::vector<std::string> changed_tags(const TagOptions& options, const std::vector<std::string>& tags) {
   if (!options.set.empty()) return store::split_tags(options.set);
   std::vector<std::string> out = tags;
   out.insert(out.end(), options.add.begin(), options.add.end());
@@ -22,7 +22,7 @@ std::vector<std::string> changed_tags(const Options& options, const std::vector<
   return out;
 }
 
-Result<ExitCode> run(Context& context, const Options& options) {
+Result<ExitCode> run_tag(Context& context, const TagOptions& options) {
   if (options.set.empty() && options.add.empty() && options.remove.empty())
     return Error(ErrorCode::invalid_argument, "nothing to do: give --add, --remove or --set");
   if (!options.set.empty() && (!options.add.empty() || !options.remove.empty()))
@@ -62,18 +62,18 @@ Result<ExitCode> run(Context& context, const Options& options) {
   return damaged ? ExitCode::corrupt : ExitCode::ok;
 }
 
-Action define(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+Action define_tag(CLI::App& app) {
+  auto options = std::make_shared<TagOptions>();
   add_filter_options(app, options->filter);
   app.add_option("--add", options->add, "tags to add (a,b)")->allow_extra_args(false);
   app.add_option("--remove", options->remove, "tags to remove")->allow_extra_args(false);
   app.add_option("--set", options->set, "tags to have instead of all others")->allow_extra_args(false);
   app.add_option("SNAPSHOT", options->ids, "only these (ids or their first digits)");
-  return [options](Context& context) { return run(context, *options); };
+  return [options](Context& context) { return run_tag(context, *options); };
 }
 
 }  // namespace
 
-extern const Command kTag{"tag", "change the tags of snapshots", define};
+extern const Command kTag{"tag", "change the tags of snapshots", define_tag};
 
 }  // namespace kin::cmd
