@@ -6,20 +6,20 @@
 namespace kin::cmd {
 namespace {
 
-struct Entry {
+struct CacheEntry {
   std::string path;
   std::uint64_t bytes = 0;
   Timestamp used;
 };
 
 // Directory errors end the listing early; what is not listed is not removed.
-std::vector<Entry> list_caches(const std::string& directory) {
-  std::vector<Entry> out;
+std::vector<CacheEntry> list_caches(const std::string& directory) {
+  std::vector<CacheEntry> out;
   std::error_code error;
   for (const auto& cache : std::filesystem::directory_iterator(directory, error)) {
     // Only what is named like a repository is a cache of ours.
     if (!store::is_file_name(cache.path().filename().string())) continue;
-    Entry entry{cache.path().string(), 0, {}};
+    CacheEntry entry{cache.path().string(), 0, {}};
     for (const auto& file : std::filesystem::recursive_directory_iterator(cache, error)) {
       std::error_code ignored;
       if (!file.is_regular_file(ignored)) continue;
@@ -37,11 +37,11 @@ std::vector<Entry> list_caches(const std::string& directory) {
 
 Result<ExitCode> run_cache(Context& context, bool cleanup, unsigned max_age_days) {
   const std::string directory = cache_directory(context);
-  const std::vector<Entry> entries = list_caches(directory);
+  const std::vector<CacheEntry> entries = list_caches(directory);
   const std::int64_t oldest = now().seconds - std::int64_t{max_age_days} * 86400;
   if (!entries.empty())
     context.print_always(fmt::format("{:<12}  {:<19}  {:>12}", "Repository", "Last used", "Size"));
-  for (const Entry& entry : entries) {
+  for (const CacheEntry& entry : entries) {
     const std::string name = std::filesystem::path(entry.path).filename().string();
     const bool old = entry.used.seconds < oldest;
     bool removed = false;
