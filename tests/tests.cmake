@@ -18,6 +18,7 @@ add_executable(kin_tests
   tests/lib/engine/backup_restore_test.cpp
   tests/lib/engine/block_assembler_test.cpp
   tests/lib/engine/chain_damage_test.cpp
+  tests/lib/engine/delta_crash_test.cpp
   tests/lib/engine/file_reader_test.cpp
   tests/lib/engine/path_filter_test.cpp
   tests/lib/engine/recent_contents_test.cpp
@@ -107,7 +108,8 @@ endforeach()
 # The program, as a user runs it.
 foreach(name bad_input cache damage delta disk_full explain golden interrupt options restore round_trip sources streams writers)
   add_test(NAME cli_${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/${name}_test.sh)
-  set_tests_properties(cli_${name} PROPERTIES ENVIRONMENT KIN=$<TARGET_FILE:kin> SKIP_RETURN_CODE 77 TIMEOUT 600)
+  set_tests_properties(cli_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
+    "KIN=$<TARGET_FILE:kin>;LSAN_OPTIONS=print_suppressions=0:suppressions=${CMAKE_SOURCE_DIR}/tests/support/lsan_suppressions.txt")
 endforeach()
 set_tests_properties(cli_interrupt PROPERTIES LABELS slow)
 

@@ -62,11 +62,10 @@ class Backup {
         request_(request),
         observer_(observer),
         stop_(std::move(stop)),
+        assembler_(store, ratio_, [this](PlannedBlock block) { return encoding_.submit(std::move(block)); }),
         encoding_(request.jobs, kEncodeLimitBytes, [this] { return make_encoder(); }),
         trying_(request.jobs, kTrialLimitBytes, [this] { return make_trial(); }),
-        reading_(request.jobs, kReadLimitBytes, [this] { return make_reader(); }),
-        assembler_(store, ratio_, [this](PlannedBlock block) { return encoding_.submit(std::move(block)); }) {
-  }
+        reading_(request.jobs, kReadLimitBytes, [this] { return make_reader(); }) {}
 
   Result<BackupResult> run();
 
@@ -117,9 +116,6 @@ class Backup {
 
   RecentContents recent_{kRecentBytes};
   GroupRatio ratio_;
-  Encoding encoding_;
-  Trying trying_;
-  Reading reading_;
   BlockAssembler assembler_;  // of the thread that decides
 
   std::vector<OfferedObject> offered_;  // not yet handed to the trials
@@ -131,6 +127,11 @@ class Backup {
   SnapshotSummary summary_;
   std::atomic<std::uint64_t> skipped_{0};
   std::atomic<std::uint64_t> stored_bytes_{0};
+
+  // Last, so that they are the first to go: their threads, which end here, use all of the above.
+  Encoding encoding_;
+  Trying trying_;
+  Reading reading_;
 };
 
 // Every object down to the last: a list may have been stored by a backup that died before its content was.

@@ -14,9 +14,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <thread>
 
 using namespace kin;
 using namespace kin::testing;
@@ -278,6 +280,29 @@ TEST_CASE("a backup ends with an error when memory runs out, whichever thread se
       CHECK(code_of(backup(store, log, request_for(dir / "in"), failures, {})) == ErrorCode::io);
     }
   }
+}
+
+// Whoever asks it is still busy when the others have given up.
+struct SlowLog : MemoryResumeLog {
+  Result<std::optional<Bytes>> recorded(const std::string& path) override {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return MemoryResumeLog::recorded(path);
+  }
+};
+
+TEST_CASE("a backup that fails waits for its readers before it ends", "[engine]") {
+  TempDir dir;
+  Files files;
+  for (int i = 0; i < 300; ++i)
+    files[std::to_string(i)] = random_bytes(static_cast<std::uint64_t>(i), 30'000);
+  write_files(dir / "in", files);
+  FaultyDisk disk;
+  create_repository(disk);
+  auto repository = reopen(disk);
+  ThrowingStore store(*repository, 1 << 30, 0);
+  SlowLog log;
+  Failures failures;
+  CHECK(code_of(backup(store, log, request_for(dir / "in"), failures, {})) == ErrorCode::io);
 }
 
 TEST_CASE("what a lost pack held is stored again, and what leaned on it", "[engine]") {
