@@ -222,6 +222,7 @@ Result<ExitCode> run_backup(Context& context, const BackupOptions& options) {
                                 adopted, adopted == 1 ? "" : "s"));
   }
 
+  const std::size_t lost_before = repository->lost_packs().size();
   BackupLines report(context);
   BackupTotals totals;
   std::stop_source counting;
@@ -249,9 +250,9 @@ Result<ExitCode> run_backup(Context& context, const BackupOptions& options) {
   if (lost > 0)
     context.warn(
         fmt::format("{} pack{} of the repository {} missing or damaged: older snapshots may have lost files "
-                    "(kin check names "
-                    "them). What this backup met of {} was stored again",
-                    lost, lost == 1 ? "" : "s", lost == 1 ? "is" : "are", lost == 1 ? "it" : "them"));
+                    "(kin check --read-data names them). What this backup met of {} was stored again{}",
+                    lost, lost == 1 ? "" : "s", lost == 1 ? "is" : "are", lost == 1 ? "it" : "them",
+                    lost == lost_before ? "" : "; back up once more for what it had passed before"));
   return result->summary.skipped > 0 || lost > 0 ? ExitCode::incomplete : ExitCode::ok;
 }
 

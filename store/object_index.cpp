@@ -27,7 +27,7 @@ namespace kin::store {
 namespace {
 
 // Part of the cache's path: a kin that lays it out otherwise counts up, and never meets an older cache.
-constexpr std::string_view kIndexLayout = "index-2";
+constexpr std::string_view kIndexLayout = "index-3";
 
 // Column families.
 enum Family : std::size_t { objects = 0, meta = 1, records = 2 };
@@ -36,6 +36,7 @@ const std::string kFamilyNames[] = {rocksdb::kDefaultColumnFamilyName, "meta", "
 // Keys of the meta family.
 constexpr std::string_view kSegmentPrefix = "segment/";
 constexpr std::string_view kPackPrefix = "pack/";
+constexpr std::string_view kDamagedPrefix = "damaged/";
 constexpr std::string_view kCleanKey = "clean";
 
 Error cache_error(const rocksdb::Status& status) {
@@ -96,7 +97,7 @@ struct ObjectIndex::State {
 
   // Locations name packs by number, 1 or 2 bytes instead of 32. A number is never given twice.
   mutable Mutex mutex;
-  std::unordered_map<std::uint32_t, ObjectId> packs KIN_GUARDED_BY(mutex);
+  std::unordered_map<std::uint32_t, IndexPack> packs KIN_GUARDED_BY(mutex);
   std::unordered_map<ObjectId, std::uint32_t, ObjectIdHash> pack_numbers KIN_GUARDED_BY(mutex);
   std::uint32_t next_pack KIN_GUARDED_BY(mutex) = 0;
   std::set<std::string> segments KIN_GUARDED_BY(mutex);
@@ -148,18 +149,20 @@ struct ObjectIndex::State {
       if (!key.starts_with(kPackPrefix)) continue;
       std::uint32_t number = 0;
       const auto parsed = std::from_chars(key.data() + kPackPrefix.size(), key.data() + key.size(), number);
-      if (parsed.ec != std::errc() || parsed.ptr != key.data() + key.size() ||
-          at->value().size() != sizeof(Digest))
+      WireReader in(as_bytes(at->value().ToStringView()));
+      const ObjectId id{in.array<sizeof(Digest)>()};
+      const IndexPack pack{id, in.varint()};
+      if (parsed.ec != std::errc() || parsed.ptr != key.data() + key.size() || !in.finish("pack"))
         return Error(ErrorCode::corrupt, "local cache is damaged");
-      know_pack(number, ObjectId::from_bytes(as_bytes(at->value().ToStringView())));
+      know_pack(number, pack);
     }
     if (!at->status().ok()) return cache_error(at->status());
     return {};
   }
 
-  void know_pack(std::uint32_t number, const ObjectId& pack) KIN_REQUIRES(mutex) {
+  void know_pack(std::uint32_t number, const IndexPack& pack) KIN_REQUIRES(mutex) {
     packs[number] = pack;
-    pack_numbers[pack] = number;
+    pack_numbers[pack.id] = number;
     next_pack = std::max(next_pack, number + 1);
   }
 
@@ -321,7 +324,7 @@ Result<std::optional<Location>> ObjectIndex::locate(const ObjectId& id) {
   const auto known = state_->packs.find(static_cast<std::uint32_t>(pack));
   if (pack != static_cast<std::uint32_t>(pack) || known == state_->packs.end()) in.fail();
   KIN_TRY(in.finish("local cache entry"));
-  out.pack = known->second;
+  out.pack = known->second.id;
   return std::optional<Location>(out);
 }
 
@@ -337,7 +340,7 @@ Result<void> ObjectIndex::add(const std::string& segment_name, const IndexSegmen
   // Pack numbers first, and for good: a number without objects is harmless. But objects are on disk as soon
   // as they are added, and if their number were lost, another pack would get it.
   std::vector<std::uint32_t> numbers;
-  std::vector<std::pair<std::uint32_t, ObjectId>> added;
+  std::vector<std::pair<std::uint32_t, IndexPack>> added;
   rocksdb::WriteBatch batch;
   {
     MutexLock lock(state_->mutex);
@@ -346,9 +349,12 @@ Result<void> ObjectIndex::add(const std::string& segment_name, const IndexSegmen
       const auto known = state_->pack_numbers.find(pack.id);
       numbers.push_back(known == state_->pack_numbers.end() ? next++ : known->second);
       if (known != state_->pack_numbers.end()) continue;
+      WireWriter value;
+      value.raw(pack.id.bytes);
+      value.varint(pack.size);
       batch.Put(state_->families[meta], fmt::format("{}{:010}", kPackPrefix, numbers.back()),
-                as_text(pack.id.bytes));
-      added.emplace_back(numbers.back(), pack.id);
+                as_text(value.bytes()));
+      added.emplace_back(numbers.back(), pack);
     }
   }
   if (!added.empty()) {
@@ -398,10 +404,10 @@ bool ObjectIndex::has_pack(const ObjectId& id) const {
   return state_->pack_numbers.contains(id);
 }
 
-std::vector<ObjectId> ObjectIndex::packs() const {
+std::vector<IndexPack> ObjectIndex::packs() const {
   const std::shared_lock in_use(in_use_);
   MutexLock lock(state_->mutex);
-  std::vector<ObjectId> out;
+  std::vector<IndexPack> out;
   for (const auto& [number, pack] : state_->packs) out.push_back(pack);
   return out;
 }
@@ -418,6 +424,28 @@ Result<void> ObjectIndex::set_clean(bool clean) {
   const auto status = clean ? state_->db->Put(options, state_->families[meta], std::string(kCleanKey), "")
                             : state_->db->Delete(options, state_->families[meta], std::string(kCleanKey));
   return status.ok() ? Result<void>() : cache_error(status);
+}
+
+void ObjectIndex::note_damaged(const ObjectId& pack, bool damaged) {
+  const std::shared_lock in_use(in_use_);
+  if (!state_->db) return;
+  const std::string key = fmt::format("{}{}", kDamagedPrefix, pack.hex());
+  const auto ignored = damaged ? state_->db->Put(rocksdb::WriteOptions(), state_->families[meta], key, "")
+                               : state_->db->Delete(rocksdb::WriteOptions(), state_->families[meta], key);
+  ignored.PermitUncheckedError();
+}
+
+std::vector<ObjectId> ObjectIndex::damaged_packs() const {
+  const std::shared_lock in_use(in_use_);
+  std::vector<ObjectId> out;
+  if (!state_->db) return out;
+  const std::unique_ptr<rocksdb::Iterator> at(
+      state_->db->NewIterator(rocksdb::ReadOptions(), state_->families[meta]));
+  for (at->Seek(std::string(kDamagedPrefix));
+       at->Valid() && at->key().starts_with(std::string(kDamagedPrefix)); at->Next())
+    if (const auto id = ObjectId::from_hex(at->key().ToStringView().substr(kDamagedPrefix.size())))
+      out.push_back(*id);
+  return out;
 }
 
 bool ObjectIndex::is_clean() const {

@@ -49,7 +49,7 @@ class ObjectIndex : public ResumeLog {
   Result<void> add(const std::string& segment_name, const IndexSegment& segment);
   std::set<std::string> segments() const;  // the names of those added
   bool has_pack(const ObjectId& id) const;
-  std::vector<ObjectId> packs() const;  // of the segments added
+  std::vector<IndexPack> packs() const;  // of the segments added
   Result<void> clear();
 
   // Where it is now; empty if it is in memory.
@@ -58,6 +58,10 @@ class ObjectIndex : public ResumeLog {
   // A mark that lives as long as the cache: "clean" after a run that left nothing behind. Durable on return.
   Result<void> set_clean(bool clean);
   bool is_clean() const;
+
+  // Packs that were seen to be damaged, and may have been mended since. Only a hint, as records are.
+  void note_damaged(const ObjectId& pack, bool damaged);
+  std::vector<ObjectId> damaged_packs() const;
 
   // Only a hint: what could not be noted is read again, and is no error. recorded() tells if it cannot look.
   Result<void> record(const std::vector<std::pair<std::string, Bytes>>& entries) override;

@@ -154,6 +154,7 @@ class Repository : public BlockStore {
   Result<std::size_t> adopt_packs();
   Result<void> find_lost_packs();
   bool is_lost(const ObjectId& pack) const;
+  void lose_damaged(const ObjectId& pack);
   void lose(const ObjectId& pack);
   // Its chain is there to the end, and no pack of it is lost; at this place, or at another that the object
   // has.

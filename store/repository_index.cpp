@@ -167,10 +167,21 @@ Result<std::size_t> Repository::adopt_packs() {
 
 Result<void> Repository::find_lost_packs() {
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::pack));
-  std::set<ObjectId> present;
-  for (const FileInfo& file : files) present.insert(*ObjectId::from_hex(file.name));
-  for (const ObjectId& pack : index_->packs()) {
-    if (!present.contains(pack)) lose(pack);
+  std::map<ObjectId, std::uint64_t> sizes;
+  for (const FileInfo& file : files) sizes.emplace(*ObjectId::from_hex(file.name), file.size);
+  for (const IndexPack& pack : index_->packs()) {
+    const auto file = sizes.find(pack.id);
+    if (file == sizes.end() || file->second != pack.size) lose(pack.id);
+  }
+  // Damage that someone met earlier does not show in a listing. But the pack may have been brought back, or
+  // the disk had a bad moment.
+  for (const ObjectId& pack : index_->damaged_packs()) {
+    if (is_lost(pack)) continue;
+    if (sizes.contains(pack) && !get_named(*backend_, {FileKind::pack, pack.hex()})) {
+      lose(pack);
+    } else {
+      index_->note_damaged(pack, false);
+    }
   }
   return {};
 }

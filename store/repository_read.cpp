@@ -76,6 +76,12 @@ void Repository::lose(const ObjectId& pack) {
   if (lost_packs_.insert(pack).second) sound_bases_.clear();
 }
 
+// The next backup must know of it too: it does not read what it takes for stored.
+void Repository::lose_damaged(const ObjectId& pack) {
+  lose(pack);
+  index_->note_damaged(pack, true);
+}
+
 Result<std::shared_ptr<const Bytes>> Repository::load_base(const BlockHeader& header, Path& path) {
   if (!header.base) return std::shared_ptr<const Bytes>();
   if (path.deltas >= kMostChain ||
@@ -133,7 +139,7 @@ Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const Bloc
   };
   auto opened = open();
   if (!opened) {
-    if (is_damage(opened.error())) lose(block.pack);
+    if (is_damage(opened.error())) lose_damaged(block.pack);
     if (opened.error().code() == ErrorCode::not_found)
       return Error(ErrorCode::corrupt, pack_text(block.pack) + " is missing");
     return in_pack(std::move(opened).error());
@@ -143,7 +149,7 @@ Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const Bloc
   if (!base) return in_pack(std::move(base).error());
   auto content = decode_block(*opened, base->get());
   if (!content) {
-    if (is_damage(content.error())) lose(block.pack);
+    if (is_damage(content.error())) lose_damaged(block.pack);
     return in_pack(std::move(content).error());
   }
   auto shared = std::make_shared<const BlockContent>(*std::move(content));

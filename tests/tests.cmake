@@ -106,10 +106,11 @@ foreach(target block_decode block_header config_key deflate_open deflate_rebuild
 endforeach()
 
 # The program, as a user runs it.
+set(suppress print_suppressions=0:suppressions=${CMAKE_SOURCE_DIR}/tests/support)
 foreach(name bad_input cache damage delta disk_full explain golden interrupt options restore round_trip sources streams writers)
   add_test(NAME cli_${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/${name}_test.sh)
   set_tests_properties(cli_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
-    "KIN=$<TARGET_FILE:kin>;LSAN_OPTIONS=print_suppressions=0:suppressions=${CMAKE_SOURCE_DIR}/tests/support/lsan_suppressions.txt")
+    "KIN=$<TARGET_FILE:kin>;LSAN_OPTIONS=${suppress}/lsan_suppressions.txt;TSAN_OPTIONS=${suppress}/tsan_suppressions.txt")
 endforeach()
 set_tests_properties(cli_interrupt PROPERTIES LABELS slow)
 

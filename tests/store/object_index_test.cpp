@@ -54,6 +54,24 @@ bool has_object(ObjectIndex& index, std::uint64_t pack, std::uint64_t first, std
 
 }  // namespace
 
+TEST_CASE("packs that were seen damaged are known after opening again, until they are not",
+          "[object_index]") {
+  const TempDir directory;
+  {
+    const auto index = value_of(ObjectIndex::open(directory / "cache"));
+    CHECK(index->damaged_packs().empty());
+    index->note_damaged(numbered_id(1), true);
+    index->note_damaged(numbered_id(2), true);
+    index->note_damaged(numbered_id(1), true);
+  }
+  const auto index = value_of(ObjectIndex::open(directory / "cache"));
+  CHECK(index->damaged_packs().size() == 2);
+  index->note_damaged(numbered_id(1), false);
+  CHECK(index->damaged_packs() == std::vector{numbered_id(2)});
+  require_ok(index->clear());
+  CHECK(index->damaged_packs().empty());
+}
+
 TEST_CASE("objects are found where the segments say, and others are not", "[object_index]") {
   const TempDir directory;
   const auto index = value_of(ObjectIndex::open_temporary(directory.path()));
@@ -130,9 +148,9 @@ TEST_CASE("a temporary index leaves nothing behind", "[object_index]") {
 TEST_CASE("adding segments leaves no files beside the database", "[object_index]") {
   const TempDir directory;
   const auto index = value_of(ObjectIndex::open(directory / "cache"));
-  const std::size_t before = entries_in(directory / "cache/index-2");
+  const std::size_t before = entries_in(directory / "cache/index-3");
   for (std::uint64_t i = 0; i < 5; ++i) require_ok(index->add(std::to_string(i), segment_of(i, 100 * i, 50)));
-  CHECK(entries_in(directory / "cache/index-2") == before);
+  CHECK(entries_in(directory / "cache/index-3") == before);
 }
 
 TEST_CASE("a cleared index knows nothing and can be filled again", "[object_index]") {
@@ -189,7 +207,7 @@ TEST_CASE("a damaged cache is emptied, whichever of its files is rubbish", "[obj
     const auto index = value_of(ObjectIndex::open(directory.path()));
     require_ok(index->add("one", segment_of(1, 0, 1000)));
   }
-  ruin(directory / "index-2/db", extension);
+  ruin(directory / "index-3/db", extension);
   const auto index = value_of(ObjectIndex::open(directory.path()));
   // What it claims to know, it must know; the rest is added again.
   if (!index->segments().contains("one")) require_ok(index->add("one", segment_of(1, 0, 1000)));
@@ -199,8 +217,8 @@ TEST_CASE("a damaged cache is emptied, whichever of its files is rubbish", "[obj
 
 TEST_CASE("a cache with a database of someone else is emptied", "[object_index]") {
   const TempDir directory;
-  std::filesystem::create_directories(directory / "index-2/db");
-  std::ofstream(directory / "index-2/db/CURRENT") << "MANIFEST-000099\n";
+  std::filesystem::create_directories(directory / "index-3/db");
+  std::ofstream(directory / "index-3/db/CURRENT") << "MANIFEST-000099\n";
   const auto index = value_of(ObjectIndex::open(directory.path()));
   require_ok(index->add("one", segment_of(1, 0, 10)));
   CHECK(has_object(*index, 1, 0, 5));
@@ -269,11 +287,11 @@ TEST_CASE("who gives up a cache that was deleted does not touch the one made in 
   const TempDir directory, temporary;
   const auto index = value_of(ObjectIndex::open(directory / "cache"));
   std::filesystem::remove_all(directory / "cache");
-  std::filesystem::create_directories(directory / "cache/index-2/db");
-  std::ofstream(directory / "cache/index-2/lock") << "";
-  std::ofstream(directory / "cache/index-2/db/CURRENT") << "of another process";
+  std::filesystem::create_directories(directory / "cache/index-3/db");
+  std::ofstream(directory / "cache/index-3/lock") << "";
+  std::ofstream(directory / "cache/index-3/db/CURRENT") << "of another process";
   require_ok(index->retreat(temporary.path(), Error(ErrorCode::io, "deleted")));
-  CHECK(std::filesystem::exists(directory / "cache/index-2/db/CURRENT"));
+  CHECK(std::filesystem::exists(directory / "cache/index-3/db/CURRENT"));
 }
 
 TEST_CASE("a cache that cannot be emptied says so", "[object_index]") {
@@ -281,7 +299,7 @@ TEST_CASE("a cache that cannot be emptied says so", "[object_index]") {
   const auto index = value_of(ObjectIndex::open(directory / "cache"));
   require_ok(index->add("one", segment_of(1, 0, 100)));
   // What nobody can remove: for root, a file with the mark for that; for others, one in a closed folder.
-  const std::string folder = directory / "cache/index-2/db/stuck";
+  const std::string folder = directory / "cache/index-3/db/stuck";
   std::filesystem::create_directory(folder);
   const Fd file(::open((folder + "/file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   int flags = FS_IMMUTABLE_FL;
@@ -314,7 +332,7 @@ TEST_CASE("an index that cannot be made anew gives errors, not a crash", "[objec
   CHECK_FALSE(index->recorded("/a"));
   require_ok(index->clear_records(""));
   std::filesystem::remove(directory / "cache");
-  std::filesystem::create_directories(directory / "cache/index-2");
+  std::filesystem::create_directories(directory / "cache/index-3");
   require_ok(index->clear());
   require_ok(index->add("one", segment_of(1, 0, 100)));
   CHECK(has_object(*index, 1, 0, 17));

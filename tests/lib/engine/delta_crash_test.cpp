@@ -43,7 +43,7 @@ std::vector<std::map<std::string, Bytes>> write_generations(const TempDir& dir) 
   return out;
 }
 
-Result<ObjectId> back_up(Repository& repository, const std::string& path) {
+Result<ObjectId> store_tree(Repository& repository, const std::string& path) {
   KIN_TRY(repository.begin_writing());
   MemoryResumeLog log;
   Quiet observer;
@@ -74,17 +74,17 @@ TEST_CASE("after a crash at any step of backups of similar files, no delta is wi
     create_repository(disk);
     {
       const auto repository = reopen(disk);
-      value_of(back_up(*repository, dir / "0"));
+      value_of(store_tree(*repository, dir / "0"));
       disk.crash_after(steps);
-      finished = back_up(*repository, dir / "1") && back_up(*repository, dir / "2");
+      finished = store_tree(*repository, dir / "1") && store_tree(*repository, dir / "2");
       crashes += disk.crashed();
     }
     disk.restart();
     CHECK(problems_of(*reopen(disk)).empty());
 
     const auto repository = reopen(disk);
-    value_of(back_up(*repository, dir / "1"));
-    const ObjectId tree = value_of(back_up(*repository, dir / "2"));
+    value_of(store_tree(*repository, dir / "1"));
+    const ObjectId tree = value_of(store_tree(*repository, dir / "2"));
     CHECK(problems_of(*reopen(disk)).empty());
     // By one that has only what is on the disk.
     const std::string target = dir / ("out" + std::to_string(steps));

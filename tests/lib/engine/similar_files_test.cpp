@@ -340,6 +340,55 @@ TEST_CASE("what a lost pack held is stored again, and what leaned on it", "[engi
   check_files(files, dir / "out");
 }
 
+TEST_CASE("damage that is met once is mended by the next backup", "[engine]") {
+  TempDir dir;
+  const Files files = versions(15, 300'000, 6);
+  FaultyDisk disk;
+  create_repository(disk);
+  ObjectId tree;
+  for (const bool all : {false, true}) {
+    write_files(dir / "in", all ? files : Files{{"v100", files.at("v100")}});
+    auto repository = reopen(disk, dir / "cache");
+    value_of(repository->begin_writing());
+    tree = back_up(*repository, dir / "in").tree;
+  }
+  // The largest holds the first version, which the others lean on.
+  store::FileInfo largest;
+  for (const store::FileInfo& pack : value_of(disk.open()->list(store::FileKind::pack)))
+    if (pack.size > largest.size) largest = pack;
+  const store::FileName name{store::FileKind::pack, largest.name};
+  const Bytes sound = disk.file(name);
+  Bytes damaged = sound;
+
+  SECTION("a pack that was cut short is seen at once") {
+    damaged.resize(damaged.size() / 2);
+    disk.damage(name, damaged);
+  }
+  SECTION("a changed byte is remembered by whoever reads it") {
+    damaged[damaged.size() / 2] ^= 4;
+    disk.damage(name, damaged);
+    {
+      auto unaware = reopen(disk, dir / "cache");
+      value_of(unaware->begin_writing());
+      CHECK(unaware->lost_packs().empty());
+    }
+    CHECK_FALSE(restore_all(*reopen(disk, dir / "cache"), tree, dir / "lost").empty());
+  }
+  auto repository = reopen(disk, dir / "cache");
+  value_of(repository->begin_writing());
+  CHECK(repository->lost_packs().size() == 1);
+  const BackupResult result = back_up(*repository, dir / "in");
+  CHECK(restore_all(*repository, result.tree, dir / "out").empty());
+  check_files(files, dir / "out");
+
+  // It came back.
+  repository.reset();
+  disk.damage(name, sound);
+  auto again = reopen(disk, dir / "cache");
+  value_of(again->begin_writing());
+  CHECK(again->lost_packs().empty());
+}
+
 TEST_CASE("a delta takes at most twice what xdelta3 -9 makes of the same pair", "[engine]") {
   // Real files: this project's own.
   const std::vector<std::string> names = {"docs/format.md",        "docs/cli.md",
