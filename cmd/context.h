@@ -47,7 +47,7 @@ struct GlobalOptions {
   bool json = false;
   bool quiet = false;
   int verbose = 0;
-  unsigned jobs = 0;  // 0: one per core
+  unsigned jobs = 0;  // 0: as many as suit the machine
 };
 
 class Context {

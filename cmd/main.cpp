@@ -66,7 +66,8 @@ void add_global_options(CLI::App& app, GlobalOptions& options) {
   app.add_flag("--no-cache", options.no_cache, "use no local cache");
   app.add_option("--cache-dir", options.cache_directory, "where the local cache is")
       ->envname("KIN_CACHE_DIR");
-  app.add_option("-j,--jobs", options.jobs, "threads for reading and for encoding (default: one per core)")
+  app.add_option("-j,--jobs", options.jobs,
+                 "threads for reading and for encoding (default: one per core, at most 8)")
       ->check(CLI::Range(1, 256));
 }
 

@@ -18,8 +18,8 @@ Result<ExitCode> run_rebuild_index(Context& context) {
                            {"objects", stats.objects},
                            {"damaged_packs", stats.damaged_packs}});
   if (stats.damaged_packs == 0) return ExitCode::ok;
-  context.warn(
-      fmt::format("{} packs are damaged; what precedes the damage in them is indexed", stats.damaged_packs));
+  context.warn(fmt::format("{} pack{} damaged; what precedes the damage is indexed", stats.damaged_packs,
+                           stats.damaged_packs == 1 ? " is" : "s are"));
   return ExitCode::corrupt;
 }
 

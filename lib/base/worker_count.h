@@ -6,6 +6,8 @@
 
 namespace kin {
 
-inline unsigned default_worker_count() { return std::max(1U, std::thread::hardware_concurrency()); }
+// Not more than 8: others would wait for the one thread that decides and the one that stores, and each takes
+// memory.
+inline unsigned default_worker_count() { return std::clamp(std::thread::hardware_concurrency(), 1U, 8U); }
 
 }  // namespace kin
