@@ -209,7 +209,13 @@ Result<bool> Repository::claim(const ObjectId& id) {
     if (sound) return false;
   }
   MutexLock lock(mutex_);
+  if (location) stored_again_.insert(id);
   return claimed_.insert(id).second;
+}
+
+bool Repository::is_stored_again(const ObjectId& id) const {
+  MutexLock lock(mutex_);
+  return stored_again_.contains(id);
 }
 
 Result<std::uint64_t> Repository::append(const EncodedBlock& block) {

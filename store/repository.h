@@ -90,6 +90,7 @@ class Repository : public BlockStore {
   // Where this process keeps what it may lose: never to be backed up, or restored over.
   std::vector<std::string> local_directories() const;
   Result<bool> claim(const ObjectId& id) override;
+  bool is_stored_again(const ObjectId& id) const override;
   Result<std::uint64_t> append(const EncodedBlock& block) override;
   Result<void> flush() override;
   Result<SnapshotId> commit(const Snapshot& snapshot) override;
@@ -210,6 +211,7 @@ class Repository : public BlockStore {
   std::unordered_map<ObjectId, PendingObject, ObjectIdHash> pending_
       KIN_GUARDED_BY(mutex_);  // objects of open packs and of unindexed_
   std::unordered_set<ObjectId, ObjectIdHash> claimed_ KIN_GUARDED_BY(mutex_);  // and not yet appended
+  std::unordered_set<ObjectId, ObjectIdHash> stored_again_ KIN_GUARDED_BY(mutex_);
   std::unordered_map<ObjectId, ObjectId, ObjectIdHash> final_names_
       KIN_GUARDED_BY(mutex_);  // of packs that were open
   std::size_t unsynced_packs_ KIN_GUARDED_BY(mutex_) = 0;

@@ -343,15 +343,16 @@ Result<void> Backup::offer(ObjectKind kind, const ObjectId& id, Bytes bytes, Ske
                            const std::optional<ObjectId>& previous) {
   OfferedObject offered;
   offered.has_kin = previous.has_value();
-  // What is stored already, but in a lost pack, may be its own candidate.
-  if (previous && *previous != id) offered.candidates.push_back({*previous, true});
+  const bool again = store_.is_stored_again(id);
+  // What no index knows any more may be its own previous version.
+  if (previous && *previous != id && !again) offered.candidates.push_back({*previous, true});
   if (!sketch.empty()) {
     FeatureStore& features = store_.features();
     KIN_TRY_ASSIGN(const std::vector<Candidate> found,
                    features.candidates(sketch, request_.effort.candidates + kSpareCandidates));
     if (!found.empty()) offered.has_kin = true;
     for (const Candidate& candidate : found)
-      if (candidate.id != previous && candidate.id != id && worth_trying(candidate, bytes.size()))
+      if (!again && candidate.id != previous && candidate.id != id && worth_trying(candidate, bytes.size()))
         offered.candidates.push_back({candidate.id, 2 * candidate.matches >= sketch.size()});
     KIN_TRY(features.add(id, sketch));
   }

@@ -76,6 +76,9 @@ class BlockStore : public BlockReader {
   // True, once, for an object that is neither stored nor claimed: the caller now has to append it. One thread
   // at a time.
   virtual Result<bool> claim(const ObjectId& id) = 0;
+  // What was claimed is stored already, where it cannot be read. It must not become a delta: others may lean
+  // on its old place, and if it leaned on one of them in turn, neither could be read.
+  virtual bool is_stored_again(const ObjectId&) const { return false; }
   // Takes the block into a pack; gives the bytes that it takes there. In the order of the calls, one thread
   // at a time (not the one that claims).
   virtual Result<std::uint64_t> append(const EncodedBlock& block) = 0;

@@ -53,6 +53,7 @@ class DryRunStore : public BlockStore {
   const Scanner& scanner() const override { return store_.scanner(); }
   FeatureStore& features() override { return features_; }
   Result<bool> claim(const ObjectId& id) override { return store_.claim(id); }
+  bool is_stored_again(const ObjectId& id) const override { return store_.is_stored_again(id); }
   // The payload is nearly all that a pack would take.
   Result<std::uint64_t> append(const EncodedBlock& block) override {
     return block.payload.size() + encode_block_header(block.header).size();
