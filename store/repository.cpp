@@ -230,6 +230,7 @@ Result<std::uint64_t> Repository::append(const EncodedBlock& block) {
   for (const BlockObject& object : block.header.objects) {
     pending_[object.id] = {{pack.id, range.offset, range.size, block.header.content_size}, block.header.base};
     claimed_.erase(object.id);
+    stored_again_.erase(object.id);
   }
   if (pack.builder->size() >= kPackTargetBytes) {
     KIN_TRY(finish_pack(pack));

@@ -47,9 +47,8 @@ add_executable(kin_tests
   tests/store/repository_test.cpp
   tests/support/faulty_backend.cpp
 )
-# They compile in half the time, and run as fast; under sanitizers they need not be optimised at all, and it is
-# kin's own code that is searched for undefined behaviour.
-set(test_options $<IF:$<CONFIG:Release>,-O1,-O0> -fno-sanitize=undefined)
+# They compile in half the time, and run as fast; under sanitizers they need not be optimised at all.
+set(test_options $<IF:$<CONFIG:Release>,-O1,-O0>)
 target_compile_options(kin_tests PRIVATE ${test_options})
 target_precompile_headers(kin_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
 target_link_libraries(kin_tests PRIVATE kin_settings catch_main kin_store kin_lib)
