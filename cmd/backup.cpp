@@ -168,6 +168,40 @@ Result<bool> make_default_repository(Context& context) {
   return true;
 }
 
+Result<BackupResult> dry_run(store::Repository& repository, const BackupRequest& request,
+                             BackupObserver& report, const std::stop_token& stop) {
+  const auto seen = store::FeatureIndex::open_temporary("");  // in memory: a dry run writes nothing
+  DryRunStore store(repository, *seen);
+  DryRunLog log(repository.index());
+  return backup(store, log, request, report, stop);
+}
+
+// True if this backup met damage. What earlier ones met and stored again is worth a line, but no alarm every
+// night.
+bool tell_of_damage(Context& context, const store::Repository& repository, std::size_t lost_before,
+                    bool is_dry_run) {
+  const std::size_t lost = repository.lost_packs().size();
+  if (lost == 0) return false;
+  const bool one = lost == 1;
+  const bool met = repository.times_stored_again() > 0 || lost != lost_before;
+  const std::string what = fmt::format("{} pack{} of the repository {} missing or damaged", lost,
+                                       one ? "" : "s", one ? "is" : "are");
+  if (!met) {
+    context.warn(
+        fmt::format("{}; no file of this backup needs {} (kin check --read-data names those of older "
+                    "snapshots that do)",
+                    what, one ? "it" : "them"));
+    return false;
+  }
+  context.warn(fmt::format(
+      "{}: older snapshots may have lost files (kin check --read-data names them). What this backup met of "
+      "{} "
+      "{} stored again{}",
+      what, one ? "it" : "them", is_dry_run ? "would be" : "was",
+      lost == lost_before || is_dry_run ? "" : "; back up once more for what it had passed before"));
+  return true;
+}
+
 Result<ExitCode> run_backup(Context& context, const BackupOptions& options) {
   if (options.from_command && options.paths.empty())
     return Error(ErrorCode::invalid_argument, "--stdin-from-command needs a command: -- CMD ARG...");
@@ -216,10 +250,12 @@ Result<ExitCode> run_backup(Context& context, const BackupOptions& options) {
                    : options.effort == "max" ? Effort::max()
                                              : Effort::normal();
   if (!options.dry_run) {
-    KIN_TRY_ASSIGN(const std::size_t adopted, repository->begin_writing());
+    KIN_TRY_ASSIGN(const std::size_t adopted, repository->begin_writing(context.stop()));
     if (adopted > 0)
       context.print(fmt::format("found {} pack{} of a backup that did not finish; going on from there",
                                 adopted, adopted == 1 ? "" : "s"));
+  } else {
+    KIN_TRY(repository->find_lost_packs());
   }
 
   const std::size_t lost_before = repository->lost_packs().size();
@@ -236,24 +272,15 @@ Result<ExitCode> run_backup(Context& context, const BackupOptions& options) {
         },
         1);
   }
-  const auto seen = store::FeatureIndex::open_temporary("");  // in memory: a dry run writes nothing
-  DryRunStore dry(*repository, *seen);
-  DryRunLog dry_log(repository->index());
-  auto result = options.dry_run ? backup(dry, dry_log, request, report, context.stop())
+  auto result = options.dry_run ? dry_run(*repository, request, report, context.stop())
                                 : backup(*repository, repository->index(), request, report, context.stop());
   counting.request_stop();
   KIN_TRY(counter.wait());
   if (!result) return std::move(result).error();
   print_summary(context, *result, options, report.progress().seconds());
   if (first) context.print("kin restore latest --target DIR brings it back");
-  const std::size_t lost = repository->lost_packs().size();
-  if (lost > 0)
-    context.warn(
-        fmt::format("{} pack{} of the repository {} missing or damaged: older snapshots may have lost files "
-                    "(kin check --read-data names them). What this backup met of {} was stored again{}",
-                    lost, lost == 1 ? "" : "s", lost == 1 ? "is" : "are", lost == 1 ? "it" : "them",
-                    lost == lost_before ? "" : "; back up once more for what it had passed before"));
-  return result->summary.skipped > 0 || lost > 0 ? ExitCode::incomplete : ExitCode::ok;
+  const bool damaged = tell_of_damage(context, *repository, lost_before, options.dry_run);
+  return result->summary.skipped > 0 || damaged ? ExitCode::incomplete : ExitCode::ok;
 }
 
 Action define_backup(CLI::App& app) {

@@ -32,7 +32,8 @@ Result<Fd> lock_cache(const std::string& directory) {
     Fd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!lock && errno == ENOENT) continue;
     if (!lock) return errno_error("cannot open", path);
-    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return busy;
+    if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+      return errno == EWOULDBLOCK ? busy : errno_error("cannot lock", path);
     if (is_there(lock, path)) return lock;
   }
   return failure;

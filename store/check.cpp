@@ -148,6 +148,8 @@ Result<void> Check::check_index() {
       indexed.insert(name);
       const auto at = sizes.find(name);
       if (at != sizes.end() && at->second == pack.size) continue;
+      // Or the segment was made while the pack was cut short, and the pack is whole again.
+      if (at != sizes.end() && get_named(repository_.backend(), {FileKind::pack, name})) continue;
       const std::string text = FileName{FileKind::pack, name}.text();
       const std::string what =
           at == sizes.end() ? text + " is missing"
@@ -178,10 +180,8 @@ Result<void> Check::check_content(const Node& node, const std::string& where) {
           fault = fmt::format("has {} bytes instead of {}", location->size, extent.size);
         } else {
           KIN_TRY_ASSIGN(fault, chains_.find_fault(*location));
-          // Stored again since, and sound there.
-          const BlockRef block{location->pack, location->range.offset, location->range.size,
-                               location->content_size};
-          if (fault && repository_.load_elsewhere(extent.id, block)) fault.reset();
+          // It, or a base, may have been stored again since, and be sound there.
+          if (fault && repository_.load(extent.id)) fault.reset();
           if (fault) fault = "cannot be read: " + *fault;
         }
         if (!fault) return {};
@@ -282,12 +282,16 @@ void Check::check_pack(const FileInfo& pack) {
   const ObjectId id = ObjectId::from_hex(pack.name).value_or(ObjectId{});  // list() gives no other names
   const auto unreadable = [&](const std::string& what) {
     problem(what);
+    repository_.lose_damaged(id);
     chains_.add_damaged_pack(id, what, 0);
   };
   const auto file = repository_.backend().get(name);
   if (!file) return unreadable(file.error().message());
   stats_.bytes_read += file->size();
-  if (hex(hash(*file)) != pack.name) problem(name.text() + ": checksum mismatch: the file is damaged");
+  if (hex(hash(*file)) != pack.name) {
+    problem(name.text() + ": checksum mismatch: the file is damaged");
+    repository_.lose_damaged(id);
+  }
   // Even so: which blocks are lost, and which are not?
   std::set<std::uint64_t> missing = std::move(indexed_blocks_[pack.name]);
   const auto salt = read_pack_prefix(*file);

@@ -3,6 +3,7 @@
 #include "lib/base/wire.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace kin::store {
 namespace {
@@ -51,22 +52,53 @@ std::size_t IndexSegment::add_missing(const IndexSegment& other,
 
 IndexSegment IndexSegment::take_repeats() {
   std::stable_sort(objects.begin(), objects.end(),
-                   [](const IndexObject& a, const IndexObject& b) { return a.id < b.id; });
-  IndexSegment repeats;
-  for (std::size_t i = 1; i < objects.size(); ++i)
-    if (objects[i].id == objects[i - 1].id && objects[i].block != objects[i - 1].block)
-      repeats.objects.push_back(objects[i]);
-  if (!repeats.objects.empty()) {
-    repeats.packs = packs;
-    repeats.blocks = blocks;
+                   [](const IndexObject& a, const IndexObject& b) { return a.block < b.block; });
+  std::unordered_map<ObjectId, std::uint32_t, ObjectIdHash> first_blocks;  // of those that stay
+  std::vector<bool> moves(blocks.size());
+  for (auto begin = objects.begin(), end = begin; begin != objects.end(); begin = end) {
+    const std::uint32_t block = begin->block;
+    end =
+        std::find_if(begin, objects.end(), [&](const IndexObject& object) { return object.block != block; });
+    moves[block] =
+        std::any_of(begin, end, [&](const IndexObject& object) { return first_blocks.contains(object.id); });
+    if (moves[block]) continue;
+    for (auto at = begin; at != end; ++at) first_blocks.emplace(at->id, block);
   }
-  const auto end = std::unique(objects.begin(), objects.end(),
-                               [](const IndexObject& a, const IndexObject& b) { return a.id == b.id; });
-  objects.erase(end, objects.end());
+  if (std::find(moves.begin(), moves.end(), true) == moves.end()) return {};
+
+  const IndexSegment all = std::move(*this);
+  IndexSegment repeats;
+  packs = all.packs;  // those whose every block moves too: who reads this one alone knows all packs
+  std::vector<std::uint32_t> numbers;                   // of blocks, in the segment where each is now
+  std::map<std::uint32_t, std::uint32_t> pack_numbers;  // in `repeats`
+  for (std::uint32_t i = 0; i < all.blocks.size(); ++i) {
+    IndexBlock block = all.blocks[i];
+    if (moves[i]) {
+      const auto [at, is_new] =
+          pack_numbers.emplace(block.pack, static_cast<std::uint32_t>(repeats.packs.size()));
+      if (is_new) repeats.packs.push_back(all.packs[block.pack]);
+      block.pack = at->second;
+    }
+    std::vector<IndexBlock>& into = moves[i] ? repeats.blocks : blocks;
+    numbers.push_back(static_cast<std::uint32_t>(into.size()));
+    into.push_back(block);
+  }
+  objects.clear();
+  for (IndexObject object : all.objects) {
+    std::vector<IndexObject>& into = moves[object.block] ? repeats.objects : objects;
+    object.block = numbers[object.block];
+    into.push_back(object);
+  }
   return repeats;
 }
 
-void IndexSegment::sort() { take_repeats(); }
+void IndexSegment::sort() {
+  std::stable_sort(objects.begin(), objects.end(),
+                   [](const IndexObject& a, const IndexObject& b) { return a.id < b.id; });
+  const auto end = std::unique(objects.begin(), objects.end(),
+                               [](const IndexObject& a, const IndexObject& b) { return a.id == b.id; });
+  objects.erase(end, objects.end());
+}
 
 Bytes encode_index_segment(const IndexSegment& segment) {
   WireWriter out;

@@ -45,8 +45,9 @@ struct IndexSegment {
   // then joins. Gives the number of objects added.
   std::size_t add_missing(const IndexSegment& other,
                           std::map<std::string, std::set<std::uint64_t>>& packs_and_offsets);
-  void sort();
-  // Sorts; objects that are listed a second time go into a segment of their own.
+  void sort();  // of an object that is listed twice, the first place stays
+  // Before sort(): a block with an object that an earlier block has goes into the segment that is given back,
+  // which may have repeats of its own. Every block is in one of the two, with all its objects.
   IndexSegment take_repeats();
   // Time to write it. Packs without a segment are found again by Repository::begin_writing(), so this is
   // generous.

@@ -225,7 +225,7 @@ Result<void> LocalBackend::sync() {
     }
     KIN_TRY(pending.fd.close(pending.temporary_path));
   }
-  // In the order in which they were put: what a crash leaves of it leans on nothing that is gone.
+  // In the order in which they were put, so that what a crash leaves leans on little that is gone.
   std::vector<std::map<FileName, Pending>::iterator> in_order;
   for (auto at = pending_.begin(); at != pending_.end(); ++at) in_order.push_back(at);
   std::sort(in_order.begin(), in_order.end(),

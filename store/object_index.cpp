@@ -39,6 +39,12 @@ constexpr std::string_view kPackPrefix = "pack/";
 constexpr std::string_view kDamagedPrefix = "damaged/";
 constexpr std::string_view kCleanKey = "clean";
 
+// A database of which something is missing, or that is not ours, is of as little use as a damaged one.
+bool is_useless(const rocksdb::Status& status) {
+  return status.IsCorruption() || status.IsPathNotFound() || status.IsInvalidArgument() ||
+         status.IsNotSupported();
+}
+
 Error cache_error(const rocksdb::Status& status) {
   return Error(status.IsCorruption() ? ErrorCode::corrupt : ErrorCode::io,
                "local cache: " + status.ToString());
@@ -117,6 +123,7 @@ struct ObjectIndex::State {
     rocksdb::DB* opened = nullptr;
     const rocksdb::Status status =
         rocksdb::DB::Open(options(env()), database(), descriptors, &families, &opened);
+    if (is_useless(status)) return Error(ErrorCode::corrupt, cache_error(status).message());
     if (!status.ok()) return cache_error(status);
     db.reset(opened);
     auto loaded = load_meta();
@@ -176,10 +183,32 @@ struct ObjectIndex::State {
 
   // Empties the cache, whatever is wrong with it.
   Result<void> start_over() {
+    const std::vector<ObjectId> damaged = damaged_packs();
     close_database();
     if (!memory) KIN_TRY(remove_database());
     if (memory) memory.reset(rocksdb::NewMemEnv(rocksdb::Env::Default()));
-    return open_database();
+    KIN_TRY(open_database());
+    for (const ObjectId& pack : damaged) note_damaged(pack, true);
+    return {};
+  }
+
+  void note_damaged(const ObjectId& pack, bool is_damaged) {
+    if (!db) return;
+    const std::string key = fmt::format("{}{}", kDamagedPrefix, pack.hex());
+    const auto ignored = is_damaged ? db->Put(rocksdb::WriteOptions(), families[meta], key, "")
+                                    : db->Delete(rocksdb::WriteOptions(), families[meta], key);
+    ignored.PermitUncheckedError();
+  }
+
+  std::vector<ObjectId> damaged_packs() const {
+    std::vector<ObjectId> out;
+    if (!db) return out;
+    const std::string prefix(kDamagedPrefix);
+    const std::unique_ptr<rocksdb::Iterator> at(db->NewIterator(rocksdb::ReadOptions(), families[meta]));
+    for (at->Seek(prefix); at->Valid() && at->key().starts_with(prefix); at->Next())
+      if (const auto id = ObjectId::from_hex(at->key().ToStringView().substr(prefix.size())))
+        out.push_back(*id);
+    return out;
   }
 
   ~State() {
@@ -224,7 +253,11 @@ Result<std::unique_ptr<ObjectIndex>> ObjectIndex::open(const std::string& direct
   auto state = std::make_unique<State>();
   state->directory = fmt::format("{}/{}", directory, kIndexLayout);
   KIN_TRY_ASSIGN(state->lock, lock_cache(state->directory));
-  if (!state->open_database()) KIN_TRY(state->start_over());
+  if (auto opened = state->open_database(); !opened) {
+    // Any other failure may pass; and with the cache, what is known of damage would go.
+    if (opened.error().code() != ErrorCode::corrupt) return std::move(opened).error();
+    KIN_TRY(state->start_over());
+  }
   return std::unique_ptr<ObjectIndex>(new ObjectIndex(std::move(state)));
 }
 
@@ -262,6 +295,7 @@ Result<void> ObjectIndex::retreat(const std::string& parent, const Error& why) {
   auto next = try_directory ? temporary_state(parent) : memory_state();
   if (!next && try_directory) next = memory_state();
   if (!next) return why;
+  for (const ObjectId& pack : state_->damaged_packs()) (*next)->note_damaged(pack, true);
   // What is left would be taken for true by the next who comes: above all the mark that it is clean, which
   // perhaps could not be taken away. Unless it is no longer ours.
   state_->close_database();
@@ -428,24 +462,12 @@ Result<void> ObjectIndex::set_clean(bool clean) {
 
 void ObjectIndex::note_damaged(const ObjectId& pack, bool damaged) {
   const std::shared_lock in_use(in_use_);
-  if (!state_->db) return;
-  const std::string key = fmt::format("{}{}", kDamagedPrefix, pack.hex());
-  const auto ignored = damaged ? state_->db->Put(rocksdb::WriteOptions(), state_->families[meta], key, "")
-                               : state_->db->Delete(rocksdb::WriteOptions(), state_->families[meta], key);
-  ignored.PermitUncheckedError();
+  state_->note_damaged(pack, damaged);
 }
 
 std::vector<ObjectId> ObjectIndex::damaged_packs() const {
   const std::shared_lock in_use(in_use_);
-  std::vector<ObjectId> out;
-  if (!state_->db) return out;
-  const std::unique_ptr<rocksdb::Iterator> at(
-      state_->db->NewIterator(rocksdb::ReadOptions(), state_->families[meta]));
-  for (at->Seek(std::string(kDamagedPrefix));
-       at->Valid() && at->key().starts_with(std::string(kDamagedPrefix)); at->Next())
-    if (const auto id = ObjectId::from_hex(at->key().ToStringView().substr(kDamagedPrefix.size())))
-      out.push_back(*id);
-  return out;
+  return state_->damaged_packs();
 }
 
 bool ObjectIndex::is_clean() const {

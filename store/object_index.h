@@ -59,7 +59,8 @@ class ObjectIndex : public ResumeLog {
   Result<void> set_clean(bool clean);
   bool is_clean() const;
 
-  // Packs that were seen to be damaged, and may have been mended since. Only a hint, as records are.
+  // Packs that were seen to be damaged, and may have been mended since. Only a hint, as records are; but
+  // clear() and retreat() keep it, since it cannot be read again from the repository.
   void note_damaged(const ObjectId& pack, bool damaged);
   std::vector<ObjectId> damaged_packs() const;
 

@@ -124,10 +124,7 @@ Result<void> Repository::open_index() {
       return {};
     }
     // Busy, or no room or right to have a cache there: a temporary one serves.
-    if (index.error().code() != ErrorCode::busy && on_cache_lost_) {
-      on_cache_lost_(index.error());
-      cache_lost_ = true;
-    }
+    if (index.error().code() != ErrorCode::busy) tell_cache_lost(index.error());
   }
   KIN_TRY_ASSIGN(index_, ObjectIndex::open_temporary(temporary_directory()));
   return {};
@@ -135,17 +132,18 @@ Result<void> Repository::open_index() {
 
 Result<void> Repository::retreat(const Error& why) {
   KIN_TRY(index_->retreat(temporary_directory(), why));
-  if (on_cache_lost_ && !cache_lost_) on_cache_lost_(why);
-  cache_lost_ = true;
+  tell_cache_lost(why);
   return {};
+}
+
+void Repository::tell_cache_lost(const Error& why) {
+  if (!cache_lost_.exchange(true) && on_cache_lost_) on_cache_lost_(why);
 }
 
 // A process that comes second, while another has the cache, looks for kin among what it stores itself.
 RepositoryFeatures& Repository::features() {
   if (features_) return *features_;
-  const auto on_lost = [this](const Error& why) {
-    if (!cache_lost_.exchange(true) && on_cache_lost_) on_cache_lost_(why);
-  };
+  const auto on_lost = [this](const Error& why) { tell_cache_lost(why); };
   std::unique_ptr<FeatureIndex> index;
   if (!cache_directory_.empty()) {
     auto opened = FeatureIndex::open(cache_directory_, {}, on_lost);
@@ -209,8 +207,13 @@ Result<bool> Repository::claim(const ObjectId& id) {
     if (sound) return false;
   }
   MutexLock lock(mutex_);
-  if (location) stored_again_.insert(id);
+  if (location && stored_again_.insert(id).second) ++times_stored_again_;
   return claimed_.insert(id).second;
+}
+
+std::uint64_t Repository::times_stored_again() const {
+  MutexLock lock(mutex_);
+  return times_stored_again_;
 }
 
 bool Repository::is_stored_again(const ObjectId& id) const {
@@ -328,14 +331,14 @@ Result<void> Repository::require_writable() const {
                "the repository has features that a newer kin is needed to write; this one can only read it");
 }
 
-Result<std::size_t> Repository::begin_writing() {
+Result<std::size_t> Repository::begin_writing(const std::stop_token& stop) {
   KIN_TRY(require_writable());
   std::size_t adopted = 0;
   if (!index_->is_clean()) {
-    KIN_TRY_ASSIGN(adopted, adopt_packs());
+    KIN_TRY_ASSIGN(adopted, adopt_packs(stop));
   }
   KIN_TRY(find_lost_packs());
-  KIN_TRY(fill_features());
+  KIN_TRY(fill_features(stop));
   MutexLock lock(mutex_);
   KIN_TRY(mark_unclean());
   began_writing_ = true;

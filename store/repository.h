@@ -81,7 +81,6 @@ class Repository : public BlockStore {
   // Stored ones only. What was committed before list_snapshots() was last called is found.
   Result<std::optional<Location>> find_location(const ObjectId& id);
   Result<Chain> chain(const ObjectId& id) override;
-  Result<std::shared_ptr<const Bytes>> load_elsewhere(const ObjectId& id, const BlockRef& block) override;
   ObjectIndex& index() { return *index_; }
 
   ObjectId id_of(ByteView object) const override;
@@ -98,10 +97,16 @@ class Repository : public BlockStore {
   // Before the first claim(). If the last backup from here did not end well, there may be packs that are
   // whole but in no index segment: their objects become known again, so that they are not stored twice. Gives
   // the number of such packs.
-  Result<std::size_t> begin_writing();
+  Result<std::size_t> begin_writing(const std::stop_token& stop = {});
   // Packs that are missing, or that could not be read since. What is in them, or leans on them, no longer
   // counts as stored, so that a backup which meets it again stores it again.
   std::vector<ObjectId> lost_packs() const;
+  std::uint64_t times_stored_again() const;  // objects, for that reason, since this was opened
+  // begin_writing() looks for them; here for who only asks what a backup would do.
+  Result<void> find_lost_packs();
+  // Someone found this pack to be damaged. The next backup must know of it too: it does not read what it
+  // takes for stored.
+  void lose_damaged(const ObjectId& pack);
 
   // Snapshots. A damaged one is an error that names it.
   Result<std::vector<SnapshotId>> list_snapshots();
@@ -140,6 +145,7 @@ class Repository : public BlockStore {
   };
 
   Result<void> open_index();
+  void tell_cache_lost(const Error& why);  // once, whichever part of it
   Result<void> require_writable() const;
   // Fills the index from the segments; the caller has recovery_mutex_ alone.
   Result<void> fill_index(const std::function<void(const Error&)>& on_damage);
@@ -152,17 +158,16 @@ class Repository : public BlockStore {
   Result<void> checkpoint() KIN_REQUIRES(mutex_);
   Result<std::string> put_index_segment(IndexSegment& segment);
   Result<void> write_unindexed() KIN_REQUIRES(mutex_);
-  Result<std::size_t> adopt_packs();
-  Result<void> find_lost_packs();
+  Result<std::size_t> adopt_packs(const std::stop_token& stop);
   bool is_lost(const ObjectId& pack) const;
-  void lose_damaged(const ObjectId& pack);
+  bool is_whole(const ObjectId& pack) const;  // by its name; reads all of it
   void lose(const ObjectId& pack);
   // Its chain is there to the end, and no pack of it is lost; at this place, or at another that the object
   // has.
   Result<bool> is_sound_at(const Location& location);
   Result<bool> is_sound(const ObjectId& id, const Location& location);
   // Reads from the packs' headers the features of segments that the feature store lacks.
-  Result<void> fill_features();
+  Result<void> fill_features(const std::stop_token& stop);
   // A part of a pack, which may still be open.
   Result<Bytes> read_pack(const ObjectId& pack, std::uint64_t offset, std::size_t size, Salt& salt);
   // A chain on the way down: whose base comes twice is in a loop. Forged segments could name any number of
@@ -170,17 +175,18 @@ class Repository : public BlockStore {
   struct Path {
     std::vector<ObjectId> ids;
     unsigned deltas = 0;
+    unsigned deltas_below = 0;  // of the block that was read last
     unsigned tries_left = 64;
   };
   Result<std::shared_ptr<const Bytes>> load_base(const BlockHeader& header, Path& path);
-  Result<BlockContent> decode_block(const OpenedBlock& block, const Bytes* base);
+  Result<BlockContent> decode_block(const OpenedBlock& block, const Bytes* base, unsigned deltas);
   Result<std::shared_ptr<const BlockContent>> load_block_at(const BlockRef& block, Path& path);
   Result<std::shared_ptr<const Bytes>> load_from(const BlockRef& block, const ObjectId& id, Path& path);
   Result<std::shared_ptr<const Bytes>> load_at(const ObjectId& id, Path& path);
   Result<std::shared_ptr<const Bytes>> load_other(const ObjectId& id, const BlockRef& block, Path& path);
   // Where else an object is than the index says. Read from all segments when first asked for: only damage
   // asks.
-  std::vector<Location> other_places(const ObjectId& id);
+  Result<std::vector<Location>> other_places(const ObjectId& id);
 
   const std::unique_ptr<Backend> backend_;
   const Config config_;
@@ -210,8 +216,9 @@ class Repository : public BlockStore {
   IndexSegment unindexed_ KIN_GUARDED_BY(mutex_);              // finished packs that no segment lists yet
   std::unordered_map<ObjectId, PendingObject, ObjectIdHash> pending_
       KIN_GUARDED_BY(mutex_);  // objects of open packs and of unindexed_
-  std::unordered_set<ObjectId, ObjectIdHash> claimed_ KIN_GUARDED_BY(mutex_);  // and not yet appended
-  std::unordered_set<ObjectId, ObjectIdHash> stored_again_ KIN_GUARDED_BY(mutex_);
+  std::unordered_set<ObjectId, ObjectIdHash> claimed_ KIN_GUARDED_BY(mutex_);       // and not yet appended
+  std::unordered_set<ObjectId, ObjectIdHash> stored_again_ KIN_GUARDED_BY(mutex_);  // likewise
+  std::uint64_t times_stored_again_ KIN_GUARDED_BY(mutex_) = 0;
   std::unordered_map<ObjectId, ObjectId, ObjectIdHash> final_names_
       KIN_GUARDED_BY(mutex_);  // of packs that were open
   std::size_t unsynced_packs_ KIN_GUARDED_BY(mutex_) = 0;

@@ -19,6 +19,8 @@ bool stays_so(const Error& error) {
          error.code() == ErrorCode::unsupported;
 }
 
+Error interrupted() { return Error(ErrorCode::cancelled, "interrupted"); }
+
 }  // namespace
 
 Result<IndexSegment> Repository::load_index_segment(const std::string& name) {
@@ -125,12 +127,11 @@ Result<std::string> Repository::put_index_segment(IndexSegment& segment) {
   return name;
 }
 
-Result<std::size_t> Repository::adopt_packs() {
+Result<std::size_t> Repository::adopt_packs(const std::stop_token& stop) {
   KIN_TRY_ASSIGN(const std::vector<FileInfo> packs, backend_->list(FileKind::pack));
-  // All of them first: a delta is adopted only if its base is there, in whichever pack.
-  std::vector<IndexSegment> found;
-  std::unordered_set<ObjectId, ObjectIdHash> found_objects;
+  std::size_t adopted = 0;
   for (const FileInfo& pack : packs) {
+    if (stop.stop_requested()) return interrupted();
     const ObjectId id = *ObjectId::from_hex(pack.name);
     if (index_->has_pack(id)) continue;
     IndexSegment segment;
@@ -140,29 +141,18 @@ Result<std::size_t> Repository::adopt_packs() {
           segment.add_block(0, header, range);
           return {};
         });
-    // A damaged pack that nothing refers to is check's business, not a reason to refuse a backup.
-    if (!scanned) continue;
-    for (const IndexObject& object : segment.objects) found_objects.insert(object.id);
-    found.push_back(std::move(segment));
-  }
-  std::size_t adopted = 0;
-  for (IndexSegment& segment : found) {
-    std::vector<IndexObject> readable;
-    for (const IndexObject& object : segment.objects) {
-      const std::optional<ObjectId>& base = segment.blocks[object.block].base;
-      if (base && !found_objects.contains(*base)) {
-        KIN_TRY_ASSIGN(const std::optional<Location> indexed, find_indexed(*base));
-        if (!indexed) continue;
-      }
-      readable.push_back(object);
-    }
-    segment.objects = std::move(readable);
-    if (segment.objects.empty()) continue;
+    // A damaged pack that nothing refers to is check's business, not a reason to refuse a backup. A delta
+    // whose base is gone does no harm: it does not count as stored.
+    if (!scanned || segment.objects.empty()) continue;
     KIN_TRY_ASSIGN(const std::string name, put_index_segment(segment));
     KIN_TRY(add_to_index(name, segment));
     ++adopted;
   }
   return adopted;
+}
+
+bool Repository::is_whole(const ObjectId& pack) const {
+  return get_named(*backend_, {FileKind::pack, pack.hex()}).has_value();
 }
 
 Result<void> Repository::find_lost_packs() {
@@ -171,13 +161,15 @@ Result<void> Repository::find_lost_packs() {
   for (const FileInfo& file : files) sizes.emplace(*ObjectId::from_hex(file.name), file.size);
   for (const IndexPack& pack : index_->packs()) {
     const auto file = sizes.find(pack.id);
-    if (file == sizes.end() || file->second != pack.size) lose(pack.id);
+    if (file != sizes.end() && file->second == pack.size) continue;
+    // A segment that was made while the pack was cut short has a size that is wrong once the pack is mended.
+    if (file == sizes.end() || !is_whole(pack.id)) lose(pack.id);
   }
   // Damage that someone met earlier does not show in a listing. But the pack may have been brought back, or
   // the disk had a bad moment.
   for (const ObjectId& pack : index_->damaged_packs()) {
     if (is_lost(pack)) continue;
-    if (sizes.contains(pack) && !get_named(*backend_, {FileKind::pack, pack.hex()})) {
+    if (sizes.contains(pack) && !is_whole(pack)) {
       lose(pack);
     } else {
       index_->note_damaged(pack, false);
@@ -186,7 +178,7 @@ Result<void> Repository::find_lost_packs() {
   return {};
 }
 
-Result<void> Repository::fill_features() {
+Result<void> Repository::fill_features(const std::stop_token& stop) {
   std::set<std::string> known = features().segments();
   if (came_second_) return {};
   const std::set<std::string> listed = index_->segments();
@@ -200,10 +192,16 @@ Result<void> Repository::fill_features() {
     const auto segment = load_index_segment(name);
     if (!segment) continue;  // told when the index was filled
     bool is_final = true;
+    // A pack may be in two segments, and its blocks are in one of them.
+    std::set<std::pair<ObjectId, std::uint64_t>> listed_blocks;
+    for (const IndexBlock& block : segment->blocks)
+      listed_blocks.emplace(segment->packs[block.pack].id, block.range.offset);
     for (const IndexPack& pack : segment->packs) {
+      if (stop.stop_requested()) return interrupted();
       // Up to a damage; the rest are no bases then, and that is all.
       const auto scanned = scan_pack(sealer_, *backend_, {pack.id.hex(), pack.size},
-                                     [&](const BlockHeader& header, BlockRange) -> Result<void> {
+                                     [&](const BlockHeader& header, BlockRange range) -> Result<void> {
+                                       if (!listed_blocks.contains({pack.id, range.offset})) return {};
                                        for (const BlockObject& object : header.objects)
                                          if (!object.features.empty())
                                            KIN_TRY(features_->add(object.id, object.features));
@@ -228,11 +226,12 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
   IndexSegment segment;
   std::map<std::string, std::set<std::uint64_t>> damaged;  // packs, and where the blocks are that were found
   const auto write = [&]() -> Result<void> {
-    // An object that was stored again is listed at both places: one of them may be damaged.
-    IndexSegment repeats = segment.take_repeats();
-    KIN_TRY(put_index_segment(segment));
-    if (!repeats.objects.empty()) KIN_TRY(put_index_segment(repeats));
-    segment = IndexSegment{};
+    // An object that was stored again is listed at every place: all but one of them may be damaged.
+    while (!segment.packs.empty()) {
+      IndexSegment repeats = segment.take_repeats();
+      KIN_TRY(put_index_segment(segment));
+      segment = std::move(repeats);
+    }
     return {};
   };
   for (const FileInfo& pack : packs) {
@@ -261,7 +260,7 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
     const auto known = load_index_segment(old.name);
     if (known) stats.objects += segment.add_missing(*known, damaged);
   }
-  if (!segment.packs.empty()) KIN_TRY(write());
+  KIN_TRY(write());
   // None of them was written just now: a segment is sealed with a new nonce, and so has a new name.
   std::optional<Error> left;
   for (const FileInfo& old : old_segments)
@@ -269,7 +268,7 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
       left = std::move(removed).error().context("the new index is complete, but a part of the old one stays");
   // Where that part still is, it is no segment.
   KIN_TRY(refresh_index(left ? std::function<void(const Error&)>([](const Error&) {}) : nullptr));
-  KIN_TRY(fill_features());
+  KIN_TRY(fill_features({}));
   if (left) return *std::move(left);
   return stats;
 }

@@ -19,6 +19,8 @@ bool is_damage(const Error& error) {
   return error.code() == ErrorCode::corrupt || error.code() == ErrorCode::not_found;
 }
 
+Error too_long() { return Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop"); }
+
 BlockRef block_at(const Location& location) {
   return {location.pack, location.range.offset, location.range.size, location.content_size};
 }
@@ -76,7 +78,6 @@ void Repository::lose(const ObjectId& pack) {
   if (lost_packs_.insert(pack).second) sound_bases_.clear();
 }
 
-// The next backup must know of it too: it does not read what it takes for stored.
 void Repository::lose_damaged(const ObjectId& pack) {
   lose(pack);
   index_->note_damaged(pack, true);
@@ -86,7 +87,7 @@ Result<std::shared_ptr<const Bytes>> Repository::load_base(const BlockHeader& he
   if (!header.base) return std::shared_ptr<const Bytes>();
   if (path.deltas >= kMostChain ||
       std::find(path.ids.begin(), path.ids.end(), *header.base) != path.ids.end())
-    return Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop");
+    return too_long();
   ++path.deltas;
   auto base = load_at(*header.base, path);
   --path.deltas;
@@ -94,7 +95,7 @@ Result<std::shared_ptr<const Bytes>> Repository::load_base(const BlockHeader& he
   return base;
 }
 
-Result<BlockContent> Repository::decode_block(const OpenedBlock& block, const Bytes* base) {
+Result<BlockContent> Repository::decode_block(const OpenedBlock& block, const Bytes* base, unsigned deltas) {
   std::unique_ptr<BlockDecoder> decoder;
   {
     MutexLock lock(mutex_);
@@ -111,7 +112,7 @@ Result<BlockContent> Repository::decode_block(const OpenedBlock& block, const By
   }
   if (!content) return std::move(content).error();
 
-  BlockContent out(block.header.objects, *std::move(content));
+  BlockContent out(block.header.objects, *std::move(content), deltas);
   for (const BlockObject& object : block.header.objects) {
     if (id_of(*out.find(object.id)) != object.id)
       return Error(ErrorCode::corrupt,
@@ -124,11 +125,16 @@ Result<BlockContent> Repository::decode_record(const Salt& salt, std::uint64_t o
   KIN_TRY_ASSIGN(const OpenedBlock block, open_block(sealer_, salt, offset, record));
   Path path;
   KIN_TRY_ASSIGN(const auto base, load_base(block.header, path));
-  return decode_block(block, base.get());
+  return decode_block(block, base.get(), base ? path.deltas_below + 1 : 0);
 }
 
 Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const BlockRef& block, Path& path) {
-  if (auto cached = cache_.find(block)) return cached;
+  if (auto cached = cache_.find(block)) {
+    // What is too long is so whatever was read before.
+    if (path.deltas + cached->deltas() > kMostChain) return too_long();
+    path.deltas_below = cached->deltas();
+    return cached;
+  }
   const auto in_pack = [&](Error error) {
     return std::move(error).context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
   };
@@ -147,7 +153,8 @@ Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const Bloc
   // If a base cannot be read, it is the base's pack that is damaged, not this one.
   auto base = load_base(opened->header, path);
   if (!base) return in_pack(std::move(base).error());
-  auto content = decode_block(*opened, base->get());
+  path.deltas_below = *base ? path.deltas_below + 1 : 0;
+  auto content = decode_block(*opened, base->get(), path.deltas_below);
   if (!content) {
     if (is_damage(content.error())) lose_damaged(block.pack);
     return in_pack(std::move(content).error());
@@ -188,17 +195,13 @@ Result<std::shared_ptr<const Bytes>> Repository::load_at(const ObjectId& id, Pat
 
 Result<std::shared_ptr<const Bytes>> Repository::load_other(const ObjectId& id, const BlockRef& block,
                                                             Path& path) {
-  for (const Location& other : other_places(id)) {
+  KIN_TRY_ASSIGN(const std::vector<Location> others, other_places(id));
+  for (const Location& other : others) {
     if (block_at(other) == block || path.tries_left == 0) continue;
     --path.tries_left;
     if (auto there = load_from(block_at(other), id, path)) return there;
   }
   return Error(ErrorCode::not_found, "object " + id.short_hex() + " has no other place");
-}
-
-Result<std::shared_ptr<const Bytes>> Repository::load_elsewhere(const ObjectId& id, const BlockRef& block) {
-  Path path;
-  return load_other(id, block, path);
 }
 
 Result<std::shared_ptr<const Bytes>> Repository::load(const ObjectId& id) {
@@ -210,8 +213,7 @@ Result<Chain> Repository::chain(const ObjectId& id) {
   Chain chain;
   std::optional<ObjectId> next = id;
   for (; next; ++chain.depth) {
-    if (chain.depth > kMostChain)
-      return Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop");
+    if (chain.depth > kMostChain) return too_long();
     const ObjectId at = *next;
     {
       MutexLock lock(mutex_);
@@ -233,15 +235,16 @@ Result<Chain> Repository::chain(const ObjectId& id) {
 
 // An object that was stored again, since its pack was lost or by two writers at once, is in two segments; the
 // index knows one place of each.
-std::vector<Location> Repository::other_places(const ObjectId& id) {
+Result<std::vector<Location>> Repository::other_places(const ObjectId& id) {
   MutexLock lock(other_places_mutex_);
   if (!other_places_) {
-    other_places_.emplace();
+    std::unordered_multimap<ObjectId, Location, ObjectIdHash> places;
     for (const std::string& name : index_->segments()) {
       const auto segment = load_index_segment(name);
-      if (!segment) continue;
+      if (!segment && is_damage(segment.error())) continue;
+      if (!segment) return segment.error();  // it may be read the next time
       for (const IndexObject& object : segment->objects) {
-        const auto known = find_indexed(object.id);
+        KIN_TRY_ASSIGN(const std::optional<Location> known, find_indexed(object.id));
         const IndexBlock& block = segment->blocks[object.block];
         const Location here{segment->packs[block.pack].id,
                             block.range,
@@ -249,10 +252,11 @@ std::vector<Location> Repository::other_places(const ObjectId& id) {
                             object.kind,
                             object.size,
                             block.base};
-        if (known && *known && block_at(**known) == block_at(here)) continue;
-        other_places_->emplace(object.id, here);
+        if (known && block_at(*known) == block_at(here)) continue;
+        places.emplace(object.id, here);
       }
     }
+    other_places_ = std::move(places);
   }
   std::vector<Location> out;
   const auto [begin, end] = other_places_->equal_range(id);
@@ -271,8 +275,15 @@ Result<bool> Repository::is_sound_at(const Location& location) {
       // What is on its way was made from what is sound.
       if (sound_bases_.contains(*base) || pending_.contains(*base)) break;
     }
-    KIN_TRY_ASSIGN(const std::optional<Location> below, find_indexed(*base));
-    if (!below || is_lost(below->pack)) return false;
+    KIN_TRY_ASSIGN(std::optional<Location> below, find_indexed(*base));
+    if (!below) return false;
+    if (is_lost(below->pack)) {
+      KIN_TRY_ASSIGN(const std::vector<Location> others, other_places(*base));
+      const auto other = std::find_if(others.begin(), others.end(),
+                                      [this](const Location& place) { return !is_lost(place.pack); });
+      if (other == others.end()) return false;
+      below = *other;
+    }
     followed.push_back(*base);
     base = below->base;
   }
@@ -285,7 +296,8 @@ Result<bool> Repository::is_sound_at(const Location& location) {
 Result<bool> Repository::is_sound(const ObjectId& id, const Location& location) {
   KIN_TRY_ASSIGN(const bool sound, is_sound_at(location));
   if (sound) return true;
-  for (const Location& other : other_places(id)) {
+  KIN_TRY_ASSIGN(const std::vector<Location> others, other_places(id));
+  for (const Location& other : others) {
     KIN_TRY_ASSIGN(const bool other_sound, is_sound_at(other));
     if (other_sound) return true;
   }

@@ -4,8 +4,8 @@
 
 namespace kin {
 
-BlockContent::BlockContent(const std::vector<BlockObject>& objects, Bytes content)
-    : content_(std::move(content)) {
+BlockContent::BlockContent(const std::vector<BlockObject>& objects, Bytes content, unsigned deltas)
+    : content_(std::move(content)), deltas_(deltas) {
   entries_.reserve(objects.size());
   std::size_t offset = 0;
   for (const BlockObject& object : objects) {

@@ -38,10 +38,12 @@ struct Chain {
 // A decoded block, each object checked against its id.
 class BlockContent {
  public:
-  BlockContent(const std::vector<BlockObject>& objects, Bytes content);
+  // `deltas`: how many it was made of, its own included.
+  BlockContent(const std::vector<BlockObject>& objects, Bytes content, unsigned deltas);
 
   std::optional<ByteView> find(const ObjectId& id) const;  // valid as long as this lives
   std::size_t size() const { return content_.size(); }
+  unsigned deltas() const { return deltas_; }
 
  private:
   struct Entry {
@@ -50,6 +52,7 @@ class BlockContent {
   };
   std::vector<Entry> entries_;  // ascending by id
   Bytes content_;
+  unsigned deltas_ = 0;
 };
 
 // Thread-safe.
@@ -59,8 +62,6 @@ class BlockReader : public ObjectReader {
   virtual Result<BlockRef> locate(const ObjectId& id) = 0;
   virtual Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) = 0;
   virtual Result<Chain> chain(const ObjectId& id) = 0;
-  // The object from another block than this, which could not be read; not_found if it has no other.
-  virtual Result<std::shared_ptr<const Bytes>> load_elsewhere(const ObjectId& id, const BlockRef& block) = 0;
 };
 
 // Where a backup writes.

@@ -46,9 +46,6 @@ class DryRunStore : public BlockStore {
     return store_.load_block(block);
   }
   Result<Chain> chain(const ObjectId& id) override { return store_.chain(id); }
-  Result<std::shared_ptr<const Bytes>> load_elsewhere(const ObjectId& id, const BlockRef& block) override {
-    return store_.load_elsewhere(id, block);
-  }
   ObjectId id_of(ByteView object) const override { return store_.id_of(object); }
   const Scanner& scanner() const override { return store_.scanner(); }
   FeatureStore& features() override { return features_; }

@@ -76,8 +76,8 @@ void RestoreWindow::write_block(const BlockRef& block, const std::vector<Piece>&
   const auto content = store_.load_block(block);
   for (const Piece& piece : pieces) {
     RestoredFile& file = *piece.file;
-    const auto again =
-        content || file.failed ? nullptr : store_.load_elsewhere(piece.id, block).value_or(nullptr);
+    // Stored a second time, it may be sound there.
+    const auto again = content || file.failed ? nullptr : store_.load(piece.id).value_or(nullptr);
     if (!content && !again) {
       fail_file(file, content.error());
     } else if (!file.failed) {

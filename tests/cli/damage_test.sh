@@ -189,4 +189,44 @@ for harm in lost damaged; do
   grep -q "/new/bad: " err || fail "check --read-data does not name the file"
   grep -q good err && fail "a sound file is named"
 done
+
+# What check --read-data finds, the next backups know, whatever becomes of the cache; once they have stored
+# again all that they need, they mention it and are content.
+for between in nothing rebuild; do
+  rm -rf known cache back
+  run 0 -r known init
+  run 0 -r known backup old new
+  for pack in $(find known/packs -type f); do
+    [ "$(stat -c %s "$pack")" -lt 300000 ] || printf 'XX' | dd of="$pack" bs=1 seek=200000 conv=notrunc status=none
+  done
+  run 13 -r known check --read-data
+  [ $between = nothing ] || run 0 -r known rebuild-index
+  run 3 -r known backup --dry-run old new
+  says "would be stored again"
+  run 3 -r known backup old new
+  says "was stored again"
+  for again in 1 2; do
+    run 0 -r known backup old new
+    says "missing or damaged; no file of this backup needs"
+  done
+  run 0 -r known restore latest -t back --verify
+  diff -r old back/old && diff -r new back/new || fail "the last snapshot is not whole"
+done
+
+# A base that was stored again serves what leans on it, whichever place the index knows.
+for turn in 1 2 3 4; do
+  rm -rf healed cache back
+  run 0 -r healed init
+  run 0 -r healed backup old
+  pack=$(find healed/packs -type f -size +300k)
+  run 0 -r healed backup new
+  printf 'XX' | dd of="$pack" bs=1 seek=200000 conv=notrunc status=none
+  run 13 -r healed check --read-data
+  run 3 -r healed backup --force old
+  rm -rf cache
+  run 13 -r healed check --read-data
+  grep -q "/new/bad" err && fail "a file that can be restored is named"
+  run 0 -r healed restore latest:new -t back --path "$PWD/new"
+  cmp new/bad back/bad || fail "a file whose base was stored again was not restored"
+done
 echo passed

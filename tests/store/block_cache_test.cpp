@@ -10,7 +10,7 @@ namespace {
 BlockRef block(std::uint64_t number) { return {{hash(kin::testing::random_bytes(number, 8))}, 0, 1, 1}; }
 
 std::shared_ptr<const BlockContent> content(std::size_t size) {
-  return std::make_shared<const BlockContent>(std::vector<BlockObject>{}, Bytes(size));
+  return std::make_shared<const BlockContent>(std::vector<BlockObject>{}, Bytes(size), 0);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <catch2/catch.hpp>
 
 #include <limits>
+#include <set>
 
 namespace kin::store {
 namespace {
@@ -111,6 +112,49 @@ TEST_CASE("blocks are added with their objects, and sorting keeps the first of t
   CHECK(segment.objects[2].block == 0);
   CHECK(segment.objects[2].size == 4);
   CHECK(accepted(segment));
+}
+
+TEST_CASE("every place of an object is in a segment, and every block in one with all its objects",
+          "[index_segment]") {
+  IndexSegment segment;
+  segment.packs = {{filled_id(100), 5000}, {filled_id(101), 5000}, {filled_id(102), 5000}};
+  const auto add = [&](std::uint32_t pack, std::uint64_t offset, const std::vector<std::uint8_t>& ids) {
+    BlockHeader header;
+    header.content_size = offset;  // to know it by
+    for (const std::uint8_t id : ids) header.objects.push_back({filled_id(id), ObjectKind::data, 4, {}});
+    segment.add_block(pack, header, {offset, 10});
+  };
+  add(0, 24, {5, 3});
+  add(1, 34, {7});
+  add(1, 44, {5, 8});
+  add(2, 54, {8, 5});
+  add(2, 64, {6, 6});  // twice in the same block is one place
+  std::set<std::pair<ObjectId, std::uint64_t>> places;
+  std::vector<std::vector<std::uint64_t>> blocks;
+  for (IndexSegment rest = segment; !rest.packs.empty();) {
+    IndexSegment more = rest.take_repeats();
+    rest.sort();
+    CHECK(accepted(rest));
+    blocks.emplace_back();
+    for (const IndexBlock& block : rest.blocks) {
+      blocks.back().push_back(block.content_size);
+      CHECK(rest.packs[block.pack].id == (block.range.offset < 34   ? filled_id(100)
+                                          : block.range.offset < 54 ? filled_id(101)
+                                                                    : filled_id(102)));
+    }
+    for (const IndexObject& object : rest.objects)
+      CHECK(places.emplace(object.id, rest.blocks[object.block].content_size).second);
+    rest = std::move(more);
+  }
+  CHECK(blocks == std::vector<std::vector<std::uint64_t>>{{24, 34, 64}, {44}, {54}});
+  CHECK(places == std::set<std::pair<ObjectId, std::uint64_t>>{{filled_id(5), 24},
+                                                               {filled_id(3), 24},
+                                                               {filled_id(7), 34},
+                                                               {filled_id(5), 44},
+                                                               {filled_id(8), 44},
+                                                               {filled_id(8), 54},
+                                                               {filled_id(5), 54},
+                                                               {filled_id(6), 64}});
 }
 
 TEST_CASE("an index segment cut at any length, or with bytes to spare, is corrupt", "[index_segment]") {

@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 
 #include <limits>
+#include <set>
 
 namespace kin::store {
 namespace {
@@ -526,8 +527,8 @@ TEST_CASE("an object that was stored again is read from whichever place is sound
       CHECK_FALSE(repository->load(id));
       // The other way round: a reader that takes one place of each would go in circles.
       value_of(store_object(*repository, content));
-      if (value_of(repository->claim(base_id)))
-        value_of(repository->append(delta_block(*repository, id, content, base)));
+      REQUIRE(value_of(repository->claim(base_id)));
+      value_of(repository->append(delta_block(*repository, id, content, base)));
       require_ok(repository->flush());
     }
     for (const bool rebuilt : {false, true}) {
@@ -537,6 +538,85 @@ TEST_CASE("an object that was stored again is read from whichever place is sound
       CHECK(loads(*fresh, base_id, base));
     }
   }
+}
+
+TEST_CASE("an object with any number of places is read from the last sound one, also by a new index",
+          "[repository][damage]") {
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {  // their names, and so which comes last, differ
+    FaultyDisk disk;
+    create_repository(disk, Mode::encrypted);
+    const Bytes content = random_bytes(seed, 2000);
+    std::set<FileName> damaged;
+    ObjectId id;
+    for (int times = 0; times < 4; ++times) {
+      const auto repository = reopen(disk, "", 0);
+      if (!damaged.empty()) CHECK_FALSE(repository->load(repository->id_of(content)));  // so that it is known
+      value_of(repository->begin_writing());
+      id = value_of(store_object(*repository, content));
+      require_ok(repository->flush());
+      if (times == 3) break;
+      for (const FileName& pack : disk.names(FileKind::pack))
+        if (damaged.insert(pack).second) disk.flip(pack, PackBuilder::kPrefixBytes + 1000);
+    }
+    CHECK(disk.names(FileKind::pack).size() == 4);
+    for (int rebuilt = 0; rebuilt < 3; ++rebuilt) {
+      const auto fresh = reopen(disk, "", 0);
+      CHECK(loads(*fresh, id, content));
+      value_of(fresh->rebuild_index([](const Error&) {}, [](std::size_t, std::size_t) {}));
+    }
+  }
+}
+
+TEST_CASE("what leans on a base that was stored again counts as stored", "[repository][damage]") {
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {  // names, and so which place the index knows, differ
+    FaultyDisk disk;
+    create_repository(disk, Mode::encrypted);
+    const Bytes base = text_like(seed, 3000);
+    Bytes content = base;
+    content[10] ^= 1;
+    ObjectId base_id, id;
+    {
+      const auto repository = reopen(disk);
+      base_id = value_of(store_object(*repository, base));
+      require_ok(repository->flush());
+      value_of(repository->append(delta_block(*repository, base_id, base, content)));
+      id = repository->id_of(content);
+      require_ok(repository->flush());
+      require_ok(disk.open()->remove(pack_of(*repository, base_id)));
+    }
+    {
+      const auto repository = reopen(disk);
+      value_of(repository->begin_writing());
+      CHECK_FALSE(value_of(repository->contains(id)));
+      value_of(store_object(*repository, base));
+      CHECK(repository->times_stored_again() == 1);
+      require_ok(repository->flush());
+    }
+    const auto fresh = reopen(disk);
+    value_of(fresh->begin_writing());
+    CHECK(value_of(fresh->contains(id)));
+    CHECK_FALSE(value_of(fresh->claim(id)));
+    CHECK(fresh->times_stored_again() == 0);
+  }
+}
+
+TEST_CASE("a pack that was cut short when the index was made is sound once it is whole again",
+          "[repository][damage]") {
+  Sample sample(any_mode());
+  FileName pack = pack_of(*sample.open(), sample.objects[3].first);
+  const Bytes whole = sample.disk.file(pack);
+  sample.disk.write(pack,
+                    Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(whole.size() / 2)));
+  value_of(sample.open()->rebuild_index([](const Error&) {}, [](std::size_t, std::size_t) {}));
+  {
+    const auto repository = sample.open();
+    value_of(repository->begin_writing());
+    CHECK(repository->lost_packs().empty());  // the index says what is there
+  }
+  sample.disk.write(pack, whole);
+  const auto repository = sample.open();
+  value_of(repository->begin_writing());
+  CHECK(repository->lost_packs().empty());
 }
 
 TEST_CASE("a damaged base makes its own pack lost, and no other", "[repository][damage]") {

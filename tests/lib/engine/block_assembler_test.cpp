@@ -25,9 +25,6 @@ class ChainsOnly : public BlockReader {
   Result<bool> contains(const ObjectId&) override { return false; }
   Result<BlockRef> locate(const ObjectId&) override { return missing(); }
   Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef&) override { return missing(); }
-  Result<std::shared_ptr<const Bytes>> load_elsewhere(const ObjectId&, const BlockRef&) override {
-    return missing();
-  }
   Result<Chain> chain(const ObjectId& id) override {
     const auto at = chains.find(id);
     if (at == chains.end()) return missing();

@@ -78,9 +78,6 @@ class Trusting : public BlockStore {
     return repository_.load_block(block);
   }
   Result<Chain> chain(const ObjectId& id) override { return repository_.chain(id); }
-  Result<std::shared_ptr<const Bytes>> load_elsewhere(const ObjectId& id, const BlockRef& block) override {
-    return repository_.load_elsewhere(id, block);
-  }
   ObjectId id_of(ByteView object) const override { return repository_.id_of(object); }
   const Scanner& scanner() const override { return repository_.scanner(); }
   FeatureStore& features() override { return repository_.features(); }
