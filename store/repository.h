@@ -177,6 +177,7 @@ class Repository : public BlockStore {
     unsigned deltas = 0;
     unsigned deltas_below = 0;  // of the block that was read last
     unsigned tries_left = 64;
+    bool names_base = false;  // the error on its way up says which base cannot be read, and need not say more
   };
   Result<std::shared_ptr<const Bytes>> load_base(const BlockHeader& header, Path& path);
   Result<BlockContent> decode_block(const OpenedBlock& block, const Bytes* base, unsigned deltas);

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace kin::store {
 namespace {
@@ -91,8 +92,12 @@ Result<std::shared_ptr<const Bytes>> Repository::load_base(const BlockHeader& he
   ++path.deltas;
   auto base = load_at(*header.base, path);
   --path.deltas;
-  if (!base) return std::move(base).error().context("base " + header.base->short_hex());
-  return base;
+  if (base) {
+    path.names_base = false;
+    return base;
+  }
+  if (std::exchange(path.names_base, true)) return std::move(base).error();
+  return std::move(base).error().context("base " + header.base->short_hex());
 }
 
 Result<BlockContent> Repository::decode_block(const OpenedBlock& block, const Bytes* base, unsigned deltas) {
@@ -152,6 +157,7 @@ Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const Bloc
   }
   // If a base cannot be read, it is the base's pack that is damaged, not this one.
   auto base = load_base(opened->header, path);
+  if (!base && path.deltas > 0) return std::move(base).error();
   if (!base) return in_pack(std::move(base).error());
   path.deltas_below = *base ? path.deltas_below + 1 : 0;
   auto content = decode_block(*opened, base->get(), path.deltas_below);
@@ -174,6 +180,7 @@ Result<std::shared_ptr<const Bytes>> Repository::load_from(const BlockRef& block
   path.ids.push_back(id);
   auto content = load_block_at(block, path);
   path.ids.pop_back();
+  if (!content && path.names_base && path.deltas > 0) return std::move(content).error();
   if (!content) return std::move(content).error().context("object " + id.short_hex());
   const std::optional<ByteView> bytes = (*content)->find(id);
   if (!bytes)

@@ -69,6 +69,11 @@ struct Sample {
   }
 };
 
+Bytes changed(Bytes content) {
+  content[10] ^= 1;
+  return content;
+}
+
 // The pack that holds the object.
 FileName pack_of(Repository& repository, const ObjectId& id) {
   return {FileKind::pack, value_of(repository.locate(id)).pack.hex()};
@@ -475,8 +480,7 @@ TEST_CASE("a delta whose base is nowhere does not count as stored", "[repository
   FaultyDisk disk;
   create_repository(disk);
   const Bytes base = text_like(1, 3000);
-  Bytes content = base;
-  content[10] ^= 1;
+  const Bytes content = changed(base);
   {
     const auto repository = reopen(disk);
     value_of(repository->append(delta_block(*repository, repository->id_of(base), base, content)));
@@ -502,8 +506,7 @@ TEST_CASE("an object that was stored again is read from whichever place is sound
     FaultyDisk disk;
     create_repository(disk, Mode::encrypted);
     const Bytes base = text_like(seed, 3000);
-    Bytes content = base;
-    content[10] ^= 1;
+    const Bytes content = changed(base);
     ObjectId base_id, id;
     {
       const auto repository = reopen(disk);
@@ -572,8 +575,7 @@ TEST_CASE("what leans on a base that was stored again counts as stored", "[repos
     FaultyDisk disk;
     create_repository(disk, Mode::encrypted);
     const Bytes base = text_like(seed, 3000);
-    Bytes content = base;
-    content[10] ^= 1;
+    const Bytes content = changed(base);
     ObjectId base_id, id;
     {
       const auto repository = reopen(disk);
@@ -623,8 +625,7 @@ TEST_CASE("a damaged base makes its own pack lost, and no other", "[repository][
   FaultyDisk disk;
   create_repository(disk);
   const Bytes base = text_like(1, 3000);
-  Bytes content = base;
-  content[10] ^= 1;
+  const Bytes content = changed(base);
   ObjectId id;
   FileName pack{FileKind::pack, ""};
   {

@@ -230,6 +230,8 @@ TEST_CASE("a file whose base is in a missing pack is named, and all others come 
   const Told told = sample.restore_all();
   REQUIRE(told.size() == 1);
   CHECK_THAT(told.at("tree/bad"), Contains(pack.text() + " is missing"));
+  CHECK(told.at("tree/bad").find("base") ==
+        told.at("tree/bad").rfind("base"));  // the last one, not the way to it
   for (const auto& problems : {sample.check_structure(), sample.check_data()}) {
     CHECK_THAT(about("bad", problems), Contains("base") && Contains(pack.text() + " is missing"));
     CHECK(named(problems) == 1);
