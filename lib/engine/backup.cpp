@@ -4,41 +4,29 @@
 #include "lib/base/check.h"
 #include "lib/base/ordered_stage.h"
 #include "lib/base/worker_pool.h"
-#include "lib/engine/block_assembler.h"
+#include "lib/engine/block_pipeline.h"
 #include "lib/engine/file_reader.h"
-#include "lib/engine/group_ratio.h"
-#include "lib/engine/recent_contents.h"
-#include "lib/engine/trial.h"
 #include "lib/object/content.h"
 #include "lib/object/tree.h"
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <unistd.h>
 #include <utility>
 
 namespace kin {
 namespace {
 
-// Memory: the three stages' limits, a 4 MiB buffer per reader, the contents kept as bases, and what the store
-// holds.
+// Memory: this, a 4 MiB buffer per reader, the limits of BlockPipeline, and what the store holds.
 constexpr std::size_t kReadLimitBytes = 4 << 20;
-constexpr std::size_t kTrialLimitBytes = 4 << 20;
-constexpr std::size_t kEncodeLimitBytes = 4 << 20;
-constexpr std::size_t kRecentBytes = 24 << 20;
 // Small files travel together: handing over costs more than they do.
 constexpr std::size_t kBatchEntries = 64;
 constexpr std::uint64_t kBatchBytes = 1 << 20;
 constexpr std::size_t kRecordsPerWrite = 256;
-// Items whose features are looked up together, and objects that are tried together.
+// Items whose features are looked up together.
 constexpr std::size_t kLookupItems = 128;
 constexpr std::uint64_t kLookupBytes = 2 << 20;
-constexpr std::size_t kTrialObjects = 32;
-constexpr std::uint64_t kTrialBytes = 256 << 10;
-// More candidates are asked for than are tried: some may be gone.
-constexpr std::size_t kSpareCandidates = 2;
-// From this size on, a weak hint is worth a look far away.
-constexpr std::size_t kWeakHintBytes = 128 << 10;
 
 using Change = BackupObserver::Change;
 using WalkBatch = std::vector<WalkEntry>;
@@ -62,17 +50,14 @@ class Backup {
         request_(request),
         observer_(observer),
         stop_(std::move(stop)),
-        assembler_(store, ratio_, [this](PlannedBlock block) { return encoding_.submit(std::move(block)); }),
-        encoding_(request.jobs, kEncodeLimitBytes, [this] { return make_encoder(); }),
-        trying_(request.jobs, kTrialLimitBytes, [this] { return make_trial(); }),
+        blocks_(store, request.effort, request.jobs,
+                [this](const std::string& text) { observer_.on_warning(text); }),
         reading_(request.jobs, kReadLimitBytes, [this] { return make_reader(); }) {}
 
   Result<BackupResult> run();
 
  private:
   using Reading = OrderedStage<WalkBatch, ReadItem>;
-  using Trying = OrderedStage<std::vector<OfferedObject>, std::vector<TriedObject>>;
-  using Encoding = OrderedStage<PlannedBlock, EncodedBlock>;
 
   // A directory whose entries are being collected.
   struct Level {
@@ -81,17 +66,9 @@ class Backup {
   };
 
   Reading::Worker make_reader();
-  Trying::Worker make_trial();
-  Encoding::Worker make_encoder();
   Result<void> walk();
-  Result<void> decide();
-  Result<void> append();
   Result<void> choose();
   Result<void> choose(std::vector<ReadItem> items);
-  Result<void> offer(ObjectKind kind, const ObjectId& id, Bytes bytes, Sketch sketch,
-                     const std::optional<ObjectId>& previous);
-  bool worth_trying(const Candidate& candidate, std::size_t bytes) const;
-  Result<void> submit_offered();
   Result<ObjectId> store_metadata(ObjectKind kind, Bytes bytes);
   void cancel_stages();
   Result<void> take(ReadItem item);
@@ -114,24 +91,15 @@ class Backup {
   const std::stop_token stop_;
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
 
-  RecentContents recent_{kRecentBytes};
-  GroupRatio ratio_;
-  BlockAssembler assembler_;  // of the thread that decides
-
-  std::vector<OfferedObject> offered_;  // not yet handed to the trials
-  std::uint64_t offered_bytes_ = 0;
+  BlockPipeline blocks_;
   std::vector<Level> levels_;
   std::vector<Extent> file_extents_;  // of the file whose parts are coming
   const std::string record_prefix_ = resume_prefix(request_.snapshot);
   std::vector<std::pair<std::string, Bytes>> records_;
   SnapshotSummary summary_;
   std::atomic<std::uint64_t> skipped_{0};
-  std::atomic<std::uint64_t> stored_bytes_{0};
 
-  // Last, so that they are the first to go: their threads, which end here, use all of the above.
-  Encoding encoding_;
-  Trying trying_;
-  Reading reading_;
+  Reading reading_;  // last, so that it is the first to go: its threads, which end here, use all of the above
 };
 
 // Every object down to the last: a list may have been stored by a backup that died before its content was.
@@ -232,40 +200,9 @@ Backup::Reading::Worker Backup::make_reader() {
   };
 }
 
-Backup::Trying::Worker Backup::make_trial() {
-  auto trial = std::make_shared<Trial>(store_, recent_, request_.effort);
-  return [trial](std::vector<OfferedObject> objects, const Trying::Emit& emit) {
-    std::vector<TriedObject> tried;
-    std::size_t bytes = 0;
-    for (OfferedObject& object : objects) {
-      bytes += object.content->size() + 1024;
-      tried.push_back(trial->run(std::move(object)));
-    }
-    emit(std::move(tried), bytes);
-  };
-}
-
-Backup::Encoding::Worker Backup::make_encoder() {
-  auto encoder = std::make_shared<BlockEncoder>(request_.effort);
-  return [this, encoder](PlannedBlock block, const Encoding::Emit& emit) {
-    if (!block.encoding)
-      block.encoding = block.group_number && block.has_kin ? encoder->compress_group(*block.content)
-                                                           : encoder->compress_whole(*block.content);
-    if (block.group_number)
-      ratio_.report(*block.group_number, block.content->size(), block.encoding->payload.size());
-    EncodedBlock encoded =
-        encoder->keep(std::move(block.objects), *block.content, *std::move(block.encoding), block.base,
-                      block.base_content ? ByteView(*block.base_content) : ByteView());
-    const std::size_t bytes = encoded.payload.size() + 1024;
-    emit(std::move(encoded), bytes);
-  };
-}
-
 void Backup::cancel_stages() {
   reading_.cancel();
-  trying_.cancel();
-  ratio_.cancel();
-  encoding_.cancel();
+  blocks_.cancel();
 }
 
 Result<void> Backup::walk() {
@@ -303,74 +240,10 @@ Result<void> Backup::walk() {
   return walked;
 }
 
-Result<void> Backup::append() {
-  while (std::optional<EncodedBlock> block = encoding_.next()) {
-    if (block->refused)
-      observer_.on_warning(
-          "an encoded block did not decode to the same bytes and was kept plain: this machine's memory may "
-          "be faulty");
-    auto stored = store_.append(*block);
-    if (!stored) return std::move(stored).error();
-    for (const BlockObject& object : block->header.objects) recent_.stored(object.id);
-    stored_bytes_ += *stored;
-  }
-  return encoding_.result();
-}
-
-Result<void> Backup::decide() {
-  while (std::optional<std::vector<TriedObject>> batch = trying_.next())
-    for (TriedObject& tried : *batch) KIN_TRY(assembler_.add(std::move(tried)));
-  KIN_TRY(trying_.result());
-  KIN_TRY(assembler_.flush());
-  encoding_.finish();
-  return {};
-}
-
-Result<void> Backup::submit_offered() {
-  offered_bytes_ = 0;
-  if (offered_.empty() || trying_.submit(std::exchange(offered_, {}))) return {};
-  return interrupted();
-}
-
-// One feature in common is a weak hint. To try it costs little if the candidate is at hand; if it is to be
-// decoded out of a group of megabytes, that takes longer than all else that is done for a small object.
-bool Backup::worth_trying(const Candidate& candidate, std::size_t bytes) const {
-  return candidate.matches > 1 || bytes >= kWeakHintBytes || recent_.is_near(candidate.id);
-}
-
-// The object is new: it gets its candidates, and becomes one for those that follow.
-Result<void> Backup::offer(ObjectKind kind, const ObjectId& id, Bytes bytes, Sketch sketch,
-                           const std::optional<ObjectId>& previous) {
-  OfferedObject offered;
-  offered.has_kin = previous.has_value();
-  const bool again = store_.is_stored_again(id);
-  // What no index knows any more may be its own previous version.
-  if (previous && *previous != id && !again) offered.candidates.push_back({*previous, true});
-  if (!sketch.empty()) {
-    FeatureStore& features = store_.features();
-    KIN_TRY_ASSIGN(const std::vector<Candidate> found,
-                   features.candidates(sketch, request_.effort.candidates + kSpareCandidates));
-    if (!found.empty()) offered.has_kin = true;
-    for (const Candidate& candidate : found)
-      if (!again && candidate.id != previous && candidate.id != id && worth_trying(candidate, bytes.size()))
-        offered.candidates.push_back({candidate.id, 2 * candidate.matches >= sketch.size()});
-    KIN_TRY(features.add(id, sketch));
-  }
-  ++summary_.objects_added;
-  summary_.bytes_added += bytes.size();
-  offered.object = {id, kind, bytes.size(), std::move(sketch)};
-  offered.content = std::make_shared<const Bytes>(std::move(bytes));
-  if (!is_metadata(kind)) recent_.add(id, offered.content);  // trees and lists are nobody's base
-  offered_bytes_ += offered.object.size;
-  offered_.push_back(std::move(offered));
-  if (offered_.size() < kTrialObjects && offered_bytes_ < kTrialBytes) return {};
-  return submit_offered();
-}
-
 Result<ObjectId> Backup::store_metadata(ObjectKind kind, Bytes bytes) {
   const ObjectId id = store_.id_of(bytes);
   KIN_TRY_ASSIGN(const bool is_new, store_.claim(id));
-  if (is_new) KIN_TRY(offer(kind, id, std::move(bytes), {}, {}));
+  if (is_new) KIN_TRY(blocks_.add(kind, id, std::move(bytes), {}, {}));
   return id;
 }
 
@@ -415,8 +288,8 @@ Result<void> Backup::take(ReadItem item) {
   if (item.fatal) return *std::move(item.fatal);
   for (NewObject& object : item.part.objects)
     if (object.is_new)
-      KIN_TRY(offer(ObjectKind::data, object.id, std::move(object.bytes), std::move(object.sketch),
-                    object.previous));
+      KIN_TRY(blocks_.add(ObjectKind::data, object.id, std::move(object.bytes), std::move(object.sketch),
+                          object.previous));
   file_extents_.insert(file_extents_.end(), item.part.extents.begin(), item.part.extents.end());
   if (item.outcome == ReadItem::Outcome::part) return {};
   if (item.outcome == ReadItem::Outcome::failed) {
@@ -485,18 +358,18 @@ Result<BackupResult> Backup::run() {
   // others, so one that fails must not leave them waiting.
   Result<void> walked, decided, appended;
   WorkerPool side(3, 3);
-  const auto start = [&](Result<void>& outcome, Result<void> (Backup::*work)()) {
+  const auto start = [&](Result<void>& outcome, std::function<Result<void>()> work) {
     side.submit(
-        [this, &outcome, work]() -> Result<void> {
-          outcome = catching([&] { return (this->*work)(); });
+        [this, &outcome, work = std::move(work)]() -> Result<void> {
+          outcome = catching(work);
           if (!outcome) cancel_stages();
           return {};
         },
         1);
   };
-  start(walked, &Backup::walk);
-  start(decided, &Backup::decide);
-  start(appended, &Backup::append);
+  start(walked, [this] { return walk(); });
+  start(decided, [this] { return blocks_.decide(); });
+  start(appended, [this] { return blocks_.append(); });
 
   BackupResult result;
   auto chosen = catching([&]() -> Result<void> {
@@ -506,10 +379,10 @@ Result<BackupResult> Backup::run() {
     return {};
   });
   // Also after a failure: what was read need not be read again.
-  const auto submitted = catching([this] { return submit_offered(); });
+  const auto submitted = catching([this] { return blocks_.submit(); });
   if (chosen && !submitted) chosen = submitted;
   reading_.cancel();
-  trying_.finish();
+  blocks_.finish();
   KIN_TRY(side.wait());
   // In this order: who fails because another did only sees its stage cancelled, and that is no error to the
   // walker and the appender. What was stored before is kept, if the disk lets us.
@@ -530,7 +403,9 @@ Result<BackupResult> Backup::run() {
   }
 
   summary_.skipped = skipped_;
-  summary_.bytes_stored = stored_bytes_;
+  summary_.objects_added = blocks_.objects_added();
+  summary_.bytes_added = blocks_.bytes_added();
+  summary_.bytes_stored = blocks_.bytes_stored();
   result.summary = summary_;
   if (request_.skip_if_unchanged && request_.parent_tree == result.tree) {
     KIN_TRY(store_.flush());
