@@ -1,5 +1,6 @@
 #include "cmd/context.h"
 #include "lib/base/text.h"
+#include "store/cache_directory.h"
 
 #include <filesystem>
 
@@ -46,7 +47,7 @@ Result<ExitCode> run_cache(Context& context, bool cleanup, unsigned max_age_days
     const bool old = entry.used.seconds < oldest;
     bool removed = false;
     if (cleanup && old) {
-      KIN_TRY_ASSIGN(removed, store::ObjectIndex::remove(entry.path));
+      KIN_TRY_ASSIGN(removed, store::remove_cache(entry.path));
     }
     context.print_always(fmt::format("{:<12}  {:<19}  {:>12}{}", name.substr(0, 12), local_time(entry.used),
                                      human_bytes(entry.bytes),

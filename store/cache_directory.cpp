@@ -1,14 +1,28 @@
 #include "store/cache_directory.h"
 
+#include "lib/base/text.h"
+
 #include <fmt/core.h>
 
 #include <fcntl.h>
+#include <filesystem>
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 namespace kin::store {
+namespace {
+
+Result<std::vector<std::string>> names_in(const std::string& directory) {
+  const Fd folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return Error(ErrorCode::io, errno_error("cannot list", directory).message());
+  return list_directory(folder.get(), directory);
+}
+
+}  // namespace
 
 bool is_there(const Fd& file, const std::string& path) {
   struct stat held {};
@@ -55,6 +69,53 @@ Result<TemporaryCache> make_temporary_cache(const std::string& parent) {
   ::unlink(unnamed.c_str());
   ::rmdir(path.c_str());
   return error;
+}
+
+void sweep_temporary_caches(const std::string& parent) {
+  const auto names = names_in(parent);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (!name.starts_with(kTemporaryCachePrefix)) continue;
+    std::error_code ignored;
+    const std::string path = fmt::format("{}/{}", parent, name);
+    const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info {};
+    if (!folder || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) continue;
+    const Fd lock(
+        ::openat(folder.get(), kCacheLockName.data() + 1, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(path, ignored);
+  }
+}
+
+Result<bool> remove_cache(const std::string& directory) {
+  const auto lock_in = [](const std::string& path) { return fmt::format("{}{}", path, kCacheLockName); };
+  std::vector<std::pair<std::string, Fd>> layouts;  // this kin's, and those of others
+  KIN_TRY_ASSIGN(const std::vector<std::string> names, names_in(directory));
+  for (const std::string& name : names) {
+    const std::string path = fmt::format("{}/{}", directory, name);
+    // Made if it is not there: someone may be about to make this cache.
+    Fd lock(::open(lock_in(path).c_str(), O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600));
+    if (lock && (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || !is_there(lock, lock_in(path)))) return false;
+    layouts.emplace_back(path, std::move(lock));
+  }
+  // The locks go last: who comes before that finds the cache in use, who comes after makes a new one.
+  std::error_code error;
+  for (const auto& [path, lock] : layouts) {
+    if (!error && lock) {
+      KIN_TRY_ASSIGN(const std::vector<std::string> files, names_in(path));
+      for (const std::string& name : files)
+        if (!error && name != kCacheLockName.substr(1))
+          std::filesystem::remove_all(fmt::format("{}/{}", path, name), error);
+      ::unlink(lock_in(path).c_str());
+      ::rmdir(path.c_str());
+    } else if (!error) {
+      std::filesystem::remove_all(path, error);
+    }
+  }
+  ::rmdir(directory.c_str());
+  if (error)
+    return Error(ErrorCode::io, fmt::format("cannot remove {}: {}", printable(directory), error.message()));
+  return true;
 }
 
 }  // namespace kin::store

@@ -26,5 +26,11 @@ struct TemporaryCache {
 
 // A new one; who made it removes it.
 Result<TemporaryCache> make_temporary_cache(const std::string& parent);
+// Removes those of processes that were killed. They are known by their names and by the lock in them, which a
+// living process holds; nothing else in `parent` is touched.
+void sweep_temporary_caches(const std::string& parent);
+
+// Removes what is kept for a repository here, by this kin and others; false if some process has it.
+Result<bool> remove_cache(const std::string& directory);
 
 }  // namespace kin::store

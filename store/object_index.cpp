@@ -16,11 +16,7 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fcntl.h>
 #include <filesystem>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <unordered_map>
 
 namespace kin::store {
@@ -218,34 +214,6 @@ struct ObjectIndex::State {
   }
 };
 
-namespace {
-
-Result<std::vector<std::string>> names_in(const std::string& directory) {
-  const Fd folder(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return Error(ErrorCode::io, errno_error("cannot list", directory).message());
-  return list_directory(folder.get(), directory);
-}
-
-// Temporary indexes of processes that were killed. They are known by their names and by the lock in them,
-// which a living process holds; nothing else in `parent` is touched.
-void sweep_temporary(const std::string& parent) {
-  const auto names = names_in(parent);
-  if (!names) return;
-  for (const std::string& name : *names) {
-    if (!name.starts_with(kTemporaryCachePrefix)) continue;
-    std::error_code ignored;
-    const std::string path = fmt::format("{}/{}", parent, name);
-    const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    struct stat info {};
-    if (!folder || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) continue;
-    const Fd lock(
-        ::openat(folder.get(), kCacheLockName.data() + 1, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(path, ignored);
-  }
-}
-
-}  // namespace
-
 ObjectIndex::ObjectIndex(std::unique_ptr<State> state) : state_(std::move(state)) {}
 ObjectIndex::~ObjectIndex() = default;
 
@@ -262,7 +230,7 @@ Result<std::unique_ptr<ObjectIndex>> ObjectIndex::open(const std::string& direct
 }
 
 Result<std::unique_ptr<ObjectIndex::State>> ObjectIndex::temporary_state(const std::string& parent) {
-  sweep_temporary(parent);
+  sweep_temporary_caches(parent);
   auto state = std::make_unique<State>();
   KIN_TRY_ASSIGN(TemporaryCache made, make_temporary_cache(parent));
   state->directory = std::move(made.directory);
@@ -304,37 +272,6 @@ Result<void> ObjectIndex::retreat(const std::string& parent, const Error& why) {
     static_cast<void>(state_->remove_database());
   state_ = *std::move(next);
   return {};
-}
-
-Result<bool> ObjectIndex::remove(const std::string& directory) {
-  const auto lock_in = [](const std::string& path) { return fmt::format("{}{}", path, kCacheLockName); };
-  std::vector<std::pair<std::string, Fd>> layouts;  // this kin's, and those of others
-  KIN_TRY_ASSIGN(const std::vector<std::string> names, names_in(directory));
-  for (const std::string& name : names) {
-    const std::string path = fmt::format("{}/{}", directory, name);
-    // Made if it is not there: someone may be about to make this cache.
-    Fd lock(::open(lock_in(path).c_str(), O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0600));
-    if (lock && (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 || !is_there(lock, lock_in(path)))) return false;
-    layouts.emplace_back(path, std::move(lock));
-  }
-  // The locks go last: who comes before that finds the cache in use, who comes after makes a new one.
-  std::error_code error;
-  for (const auto& [path, lock] : layouts) {
-    if (!error && lock) {
-      KIN_TRY_ASSIGN(const std::vector<std::string> files, names_in(path));
-      for (const std::string& name : files)
-        if (!error && name != kCacheLockName.substr(1))
-          std::filesystem::remove_all(fmt::format("{}/{}", path, name), error);
-      ::unlink(lock_in(path).c_str());
-      ::rmdir(path.c_str());
-    } else if (!error) {
-      std::filesystem::remove_all(path, error);
-    }
-  }
-  ::rmdir(directory.c_str());
-  if (error)
-    return Error(ErrorCode::io, fmt::format("cannot remove {}: {}", printable(directory), error.message()));
-  return true;
 }
 
 Result<std::optional<Location>> ObjectIndex::locate(const ObjectId& id) {

@@ -36,8 +36,6 @@ class ObjectIndex : public ResumeLog {
   static Result<std::unique_ptr<ObjectIndex>> open(const std::string& directory);
   // In a new directory under `parent` that disappears with the index; in memory, where that cannot be had.
   static Result<std::unique_ptr<ObjectIndex>> open_temporary(const std::string& parent);
-  // Removes the cache that open() made in `directory`; false if another process has it.
-  static Result<bool> remove(const std::string& directory);
   ~ObjectIndex() override;
 
   // When the cache fails, as one does that someone deletes or whose disk is full: goes on, empty, as a

@@ -1,6 +1,6 @@
 #include "store/feature_index.h"
 
-#include "store/object_index.h"
+#include "store/cache_directory.h"
 #include "tests/support/expect.h"
 #include "tests/support/ids.h"
 #include "tests/support/random_bytes.h"
@@ -289,7 +289,7 @@ TEST_CASE("who opens a feature index while caches are removed has the one that o
   const TempDir directory;
   std::atomic<bool> stop = false;
   std::thread remover([&] {
-    while (!stop) static_cast<void>(ObjectIndex::remove(directory / "cache"));
+    while (!stop) static_cast<void>(remove_cache(directory / "cache"));
   });
   std::vector<std::string> failures;
   for (int round = 0; round < 100; ++round) {

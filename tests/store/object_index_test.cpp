@@ -1,6 +1,7 @@
 #include "store/object_index.h"
 
 #include "lib/base/file.h"
+#include "store/cache_directory.h"
 #include "tests/support/expect.h"
 #include "tests/support/ids.h"
 #include "tests/support/random_bytes.h"
@@ -363,11 +364,11 @@ TEST_CASE("a cache is removed only when nobody uses it", "[object_index]") {
   const TempDir directory;
   {
     const auto index = value_of(ObjectIndex::open(directory / "cache"));
-    CHECK_FALSE(value_of(ObjectIndex::remove(directory / "cache")));
+    CHECK_FALSE(value_of(remove_cache(directory / "cache")));
     require_ok(index->add("one", segment_of(1, 0, 10)));  // undisturbed
     CHECK(has_object(*index, 1, 0, 5));
   }
-  CHECK(value_of(ObjectIndex::remove(directory / "cache")));
+  CHECK(value_of(remove_cache(directory / "cache")));
   CHECK_FALSE(std::filesystem::exists(directory / "cache"));
   CHECK(value_of(ObjectIndex::open(directory / "cache"))->segments().empty());
 }
@@ -377,7 +378,7 @@ TEST_CASE("caches that are removed while others open them cost nobody more than 
   const TempDir directory;
   std::atomic<bool> stop = false;
   std::thread remover([&] {
-    while (!stop) static_cast<void>(ObjectIndex::remove(directory / "cache"));
+    while (!stop) static_cast<void>(remove_cache(directory / "cache"));
   });
   std::vector<std::string> failures;
   for (std::uint64_t round = 0; round < 30; ++round) {
