@@ -1,9 +1,14 @@
-# Unit tests: one program, in two halves that run side by side.
+# Unit tests: one program, in parts that run side by side.
 find_path(CATCH2_INCLUDE catch2/catch.hpp REQUIRED)
 
 # Catch2 itself, which is not ours to warn about, to optimise or to look for faults in: that takes two minutes.
 add_library(catch_main OBJECT tests/support/test_main.cpp)
 target_compile_options(catch_main PRIVATE -w -O0 -fno-sanitize=address,undefined)
+
+# What content the tests are made with: under sanitizers, making it took longer than the tests, so it is optimised.
+add_library(test_data STATIC tests/support/edits.cpp tests/support/random_bytes.cpp)
+target_compile_options(test_data PRIVATE -O2)
+target_link_libraries(test_data PUBLIC kin_settings)
 
 add_executable(kin_tests
   tests/lib/base/file_test.cpp
@@ -51,10 +56,12 @@ add_executable(kin_tests
 set(test_options $<IF:$<CONFIG:Release>,-O1,-O0>)
 target_compile_options(kin_tests PRIVATE ${test_options})
 target_precompile_headers(kin_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
-target_link_libraries(kin_tests PRIVATE kin_settings catch_main kin_store kin_lib)
+target_link_libraries(kin_tests PRIVATE kin_settings catch_main test_data kin_store kin_lib)
 target_compile_definitions(kin_tests PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
+# Each test is in one of these; a new tag needs no thought.
 add_test(NAME unit_repository COMMAND kin_tests "[repository]")
-add_test(NAME unit_others COMMAND kin_tests "~[repository]")
+add_test(NAME unit_large COMMAND kin_tests "~[repository][tree],~[repository][feature_index],~[repository][codec]")
+add_test(NAME unit_others COMMAND kin_tests "~[repository]~[tree]~[feature_index]~[codec]")
 add_custom_target(unit_tests DEPENDS kin_tests)
 
 # The deflate engine, in a program of its own: zlib is linked here to have streams to open, and nowhere else.
@@ -65,7 +72,7 @@ add_executable(deflate_tests
 )
 target_compile_options(deflate_tests PRIVATE ${test_options})
 target_precompile_headers(deflate_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
-target_link_libraries(deflate_tests PRIVATE kin_settings catch_main kin_formats kin_lib PkgConfig::zlib)
+target_link_libraries(deflate_tests PRIVATE kin_settings catch_main test_data kin_formats kin_lib PkgConfig::zlib)
 target_compile_definitions(deflate_tests PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
 add_test(NAME unit_deflate COMMAND deflate_tests "~[producers]")
 # Every encoder at every level: minutes under sanitizers, which damaged streams and fuzzing serve better.
@@ -75,7 +82,7 @@ add_dependencies(unit_tests deflate_tests)
 
 # What small corpora take, to the byte: tests/ratio/results.csv. Slow under sanitizers, where it would count the same.
 add_executable(ratio_test tests/ratio/corpora.cpp tests/ratio/ratio_test.cpp)
-target_link_libraries(ratio_test PRIVATE kin_settings kin_store kin_lib PkgConfig::zstd)
+target_link_libraries(ratio_test PRIVATE kin_settings test_data kin_store kin_lib PkgConfig::zstd)
 target_compile_definitions(ratio_test PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
 add_test(NAME ratio COMMAND ratio_test)
 set_tests_properties(ratio PROPERTIES LABELS slow SKIP_RETURN_CODE 77)
@@ -84,7 +91,7 @@ set_tests_properties(ratio PROPERTIES LABELS slow SKIP_RETURN_CODE 77)
 add_executable(feature_store_bench EXCLUDE_FROM_ALL tests/bench/feature_store_bench.cpp)
 target_link_libraries(feature_store_bench PRIVATE kin_settings kin_store kin_lib)
 add_executable(scanner_bench EXCLUDE_FROM_ALL tests/bench/scanner_bench.cpp)
-target_link_libraries(scanner_bench PRIVATE kin_settings kin_lib)
+target_link_libraries(scanner_bench PRIVATE kin_settings test_data kin_lib)
 
 # So does this: files of deflate streams, beside zlib.
 add_executable(deflate_bench EXCLUDE_FROM_ALL tests/bench/deflate_bench.cpp)
@@ -113,8 +120,12 @@ foreach(name bad_input cache damage delta disk_full explain golden interrupt opt
 endforeach()
 set_tests_properties(cli_interrupt PROPERTIES LABELS slow)
 
+# The longest first, so that no core waits for the last one. (ctest knows this by itself, but not in a new clone.)
+set_tests_properties(unit_repository unit_large unit_others unit_deflate unit_deflate_producers PROPERTIES COST 60)
+set_tests_properties(cli_damage cli_delta cli_interrupt cli_streams PROPERTIES COST 30)
+
 # The scripts.
 add_test(NAME layers COMMAND ${CMAKE_SOURCE_DIR}/scripts/check_layers)
 add_test(NAME layers_are_checked COMMAND ${CMAKE_SOURCE_DIR}/tests/scripts/check_layers_test.sh)
 add_test(NAME trees_are_compared COMMAND ${CMAKE_SOURCE_DIR}/tests/scripts/compare_trees_test.sh)
-set_tests_properties(layers layers_are_checked trees_are_compared PROPERTIES LABELS slow)
+set_tests_properties(layers layers_are_checked trees_are_compared PROPERTIES LABELS slow COST 20)
