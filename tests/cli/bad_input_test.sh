@@ -62,7 +62,7 @@ says "need a newer kin"
 # Damage, kind by kind.
 damaged() { rm -rf hurt cache && cp -a plain hurt; }
 pack() { find "hurt/packs" -type f | sort | head -1; }
-damaged; printf 'X' | dd of=hurt/config bs=1 seek=60 conv=notrunc status=none
+damaged; flip hurt/config 60
 run 13 -r hurt snapshots
 damaged; : >hurt/config
 run 13 -r hurt snapshots
@@ -75,7 +75,7 @@ for target in packs index snapshots; do
   damaged
   file=$(find "hurt/$target" -type f -size +0 | sort | head -1)
   size=$(stat -c %s "$file")
-  printf '\xa5\x5a\xa5' | dd of="$file" bs=1 seek=$((size / 2)) conv=notrunc status=none
+  flip "$file" $((size / 2))
   run 13 -r hurt check --read-data
   says "$(basename "$file" | cut -c1-8)"
   damaged
@@ -105,7 +105,7 @@ rm -rf many && mkdir many && for i in 1 2 3 4 5; do head -c 400000 /dev/urandom 
 run 0 -r headers init --plain
 run 0 -r headers backup many
 pack=$(find headers/packs -type f -size +1000k | head -1)
-printf 'XX' | dd of="$pack" bs=1 seek=40 conv=notrunc status=none
+flip "$pack" 40
 run 13 -r headers restore latest -t before
 run 13 -r headers rebuild-index
 run 13 -r headers restore latest -t after
@@ -119,12 +119,12 @@ grep -q "here/tmp/one" out && grep -q "tree/file" out || fail "one of two source
 # A newest snapshot that is damaged is not passed over for an older one.
 damaged; sleep 1; run 0 -r hurt backup tree
 newest=$(ls -t hurt/snapshots | head -1)
-printf 'XX' | dd of="hurt/snapshots/$newest" bs=1 seek=50 conv=notrunc status=none
+flip "hurt/snapshots/$newest" 50
 run 13 -r hurt restore latest -t older
 says "${newest:0:8}"
 # A damaged repository costs no file that is there already.
 damaged; mkdir -p kept && cp -a tree kept/ && echo precious >kept/tree/file
-file=$(pack); for p in $(find hurt/packs -type f); do size=$(stat -c %s "$p"); printf '\xff\xee' | dd of="$p" bs=1 seek=$((size - 30)) conv=notrunc status=none; done
+file=$(pack); for p in $(find hurt/packs -type f); do size=$(stat -c %s "$p"); flip "$p" $((size - 30)); done
 run 13 -r hurt restore latest -t kept
 [ "$(cat kept/tree/file)" = precious ] || fail "a damaged repository destroyed a file"
 echo passed

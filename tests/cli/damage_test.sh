@@ -82,7 +82,7 @@ seq 5 >>tree/numbers
 run 0 -r hurt backup tree
 newest=$(bounded -r hurt --json snapshots --latest 1 | python3 -c 'import json; print(json.loads(input())["id"])')
 old=$(ls hurt/snapshots | grep -v "$newest" | head -1)
-printf 'XX' | dd of="hurt/snapshots/$old" bs=1 seek=30 conv=notrunc status=none
+flip "hurt/snapshots/$old" 30
 for command in "ls latest" "restore latest -t latest" "dump latest tree/numbers" "diff $newest latest" "tag --add x latest"; do
   run 13 -r hurt $command
   says "${old:0:8}"
@@ -172,7 +172,7 @@ for harm in lost damaged; do
   run 0 -r leaning backup new
   case $harm in
     lost) rm "$pack" ;;
-    damaged) printf 'XX' | dd of="$pack" bs=1 seek=200000 conv=notrunc status=none ;;
+    damaged) flip "$pack" 200000 ;;
   esac
   run 13 -r leaning restore latest -t back
   grep -q "new/$named" err || fail "the file is not named with its base"
@@ -197,7 +197,7 @@ for between in nothing rebuild; do
   run 0 -r known init
   run 0 -r known backup old new
   for pack in $(find known/packs -type f); do
-    [ "$(stat -c %s "$pack")" -lt 300000 ] || printf 'XX' | dd of="$pack" bs=1 seek=200000 conv=notrunc status=none
+    [ "$(stat -c %s "$pack")" -lt 300000 ] || flip "$pack" 200000
   done
   run 13 -r known check --read-data
   [ $between = nothing ] || run 0 -r known rebuild-index
@@ -220,7 +220,7 @@ for turn in 1 2 3 4; do
   run 0 -r healed backup old
   pack=$(find healed/packs -type f -size +300k)
   run 0 -r healed backup new
-  printf 'XX' | dd of="$pack" bs=1 seek=200000 conv=notrunc status=none
+  flip "$pack" 200000
   run 13 -r healed check --read-data
   run 3 -r healed backup --force old
   rm -rf cache

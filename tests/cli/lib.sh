@@ -27,6 +27,13 @@ run() {
   [ "$code" = "$wanted" ] || fail "kin $*: exit code $code instead of $wanted"
 }
 
+# flip FILE OFFSET: all bits of that byte; whatever stood there, it is another now.
+flip() {
+  local byte
+  byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+  printf '%b' "\\x$(printf '%02x' $((byte ^ 255)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+
 says() { grep -qF -- "$1" out err || fail "does not say: $1"; }
 same() { "$root/scripts/compare_trees" "$@" >differences || { head -20 differences >&2; fail "trees differ: $*"; }; }
 # In a fresh process: the number of a field in the last JSON line of out.
