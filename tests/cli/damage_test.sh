@@ -141,7 +141,7 @@ grep -q "\"id\":\"$name\",.*\"newer\":true" out || fail "not in JSON"
 damaged
 for file in hurt/keys/*; do
   rm -rf bad && cp -a hurt bad
-  printf 'XX' | dd of="bad/keys/$(basename "$file")" bs=1 seek=12 conv=notrunc status=none
+  flip "bad/keys/$(basename "$file")" 12
   opened=0
   for password in first second; do
     KIN_PASSWORD=$password
