@@ -94,7 +94,7 @@ TEST_CASE("a damaged block header is refused, or is one that encodes to the same
 }
 
 TEST_CASE("objects must add up to the block's content", "[block]") {
-  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  constexpr std::uint64_t kHuge = std::numeric_limits<std::uint64_t>::max();
   const auto adds_up = [](std::uint64_t content_size, std::vector<BlockObject> objects) {
     BlockHeader header;
     header.content_size = content_size;
@@ -115,7 +115,7 @@ TEST_CASE("objects must add up to the block's content", "[block]") {
   CHECK_FALSE(adds_up(10, {}));
   CHECK_FALSE(adds_up(10, {data(10), group(9)}));
   CHECK_FALSE(adds_up(10, {data(10), group(11)}));
-  CHECK_FALSE(adds_up(10, {data(kMost), data(11)}));  // 2^64 + 10
+  CHECK_FALSE(adds_up(10, {data(kHuge), data(11)}));  // 2^64 + 10
 }
 
 TEST_CASE("a block larger than any that kin writes is refused before anything is allocated for it",

@@ -210,6 +210,7 @@ TEST_CASE("an interrupted backup keeps what it stored, and the next one does not
   std::stop_source stop;
   struct Stopper : Recorder {
     explicit Stopper(std::stop_source& the_source) : source(the_source) {}
+    using RestoreObserver::on_entry;
     void on_entry(const WalkEntry&, Change) override {
       if (++entries == 20) source.request_stop();
     }
