@@ -18,8 +18,11 @@ Result<ExitCode> run_rebuild_index(Context& context) {
                            {"objects", stats.objects},
                            {"damaged_packs", stats.damaged_packs}});
   if (stats.damaged_packs == 0) return ExitCode::ok;
-  context.warn(fmt::format("{} pack{} damaged; what precedes the damage is indexed", stats.damaged_packs,
-                           stats.damaged_packs == 1 ? " is" : "s are"));
+  context.warn(
+      fmt::format("{} pack{} damaged; what can be found in {} is indexed (kin check --read-data names "
+                  "the files that are lost)",
+                  stats.damaged_packs, stats.damaged_packs == 1 ? " is" : "s are",
+                  stats.damaged_packs == 1 ? "it" : "them"));
   return ExitCode::corrupt;
 }
 

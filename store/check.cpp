@@ -52,8 +52,8 @@ class Check {
   Result<void> check_tree(const ObjectId& tree, const std::string& where, int depth);
   Result<void> check_content(const Node& node, const std::string& where);
   Result<void> name_sharers(const std::vector<SnapshotId>& ids);
-  Result<bool> is_whole(const ObjectId& tree, int depth);
-  Result<bool> is_whole(const Node& file);
+  Result<std::uint64_t> count_faults(const ObjectId& tree, int depth);
+  std::uint64_t count_faults(const Node& file);
   Result<void> check_packs();
   void check_pack(const FileInfo& pack);
   std::vector<FileInfo> choose_packs() const;
@@ -71,9 +71,9 @@ class Check {
   std::vector<FileInfo> packs_;                                    // by name
   std::map<std::string, std::set<std::uint64_t>> indexed_blocks_;  // offsets, of the packs to be read
   SeenIds seen_trees_, seen_objects_;
-  std::unordered_set<ObjectId, ObjectIdHash> bad_objects_;        // of content
-  std::unordered_map<ObjectId, bool, ObjectIdHash> whole_trees_;  // in name_sharers()
-  std::set<SnapshotId> named_;                                    // those with problems of their own
+  std::unordered_set<ObjectId, ObjectIdHash> bad_objects_;                 // of content
+  std::unordered_map<ObjectId, std::uint64_t, ObjectIdHash> tree_faults_;  // in name_sharers()
+  std::map<SnapshotId, std::uint64_t> named_;  // those with problems of their own: how many
 };
 
 std::vector<FileInfo> Check::choose_packs() const {
@@ -171,7 +171,12 @@ Result<void> Check::check_content(const Node& node, const std::string& where) {
   const auto checked = for_each_extent(
       repository_, node.content,
       [&](const Extent& extent, std::uint64_t) -> Result<void> {
-        if (extent.kind == Extent::Kind::hole || !seen_objects_.add(extent.id)) return {};
+        if (extent.kind == Extent::Kind::hole) return {};
+        if (!seen_objects_.add(extent.id)) {
+          if (bad_objects_.contains(extent.id))
+            problem(where, fmt::format("object {} cannot be read, as is told above", extent.id.short_hex()));
+          return {};
+        }
         KIN_TRY_ASSIGN(const std::optional<Location> location, repository_.find_location(extent.id));
         std::optional<std::string> fault;
         if (!location) {
@@ -189,7 +194,7 @@ Result<void> Check::check_content(const Node& node, const std::string& where) {
         problem(where, fmt::format("object {} {}", extent.id.short_hex(), *fault));
         return {};
       },
-      [&](const ObjectId& id) { return seen_objects_.add(id); });
+      [&](const ObjectId& id) { return seen_objects_.add(id) || !bad_objects_.empty(); });
   if (!checked) problem(where, checked.error().message());
   return {};
 }
@@ -228,53 +233,57 @@ Result<void> Check::check_snapshots(const std::vector<SnapshotId>& ids) {
     }
     const std::uint64_t before = stats_.problems;
     KIN_TRY(check_tree(snapshot->tree, "snapshot " + id.short_hex() + ":", 0));
-    if (stats_.problems != before) named_.insert(id);
+    if (stats_.problems != before) named_[id] = stats_.problems - before;
   }
   stats_.trees = seen_trees_.size();
   stats_.objects = seen_objects_.size();
   return {};
 }
 
-// Each tree and object is looked at once, so damage was told of the first snapshot that has it. Here all
-// trees are read a second time, which only who has damage pays for.
+// Each tree is looked at once, so damage below it was told of the first snapshot that has it. Here all trees
+// are read a second time, which only who has damage pays for.
 Result<void> Check::name_sharers(const std::vector<SnapshotId>& ids) {
   if (named_.empty()) return {};
   for (const SnapshotId& id : ids) {
-    if (named_.contains(id)) continue;
     const auto snapshot = repository_.load_snapshot(id);
     if (!snapshot) continue;  // told, or removed since
-    KIN_TRY_ASSIGN(const bool whole, is_whole(snapshot->tree, 0));
-    if (!whole) problem(fmt::format("snapshot {}: shares damage that is named above", id.short_hex()));
+    const auto named = named_.find(id);
+    KIN_TRY_ASSIGN(const std::uint64_t faults, count_faults(snapshot->tree, 0));
+    if (faults > (named == named_.end() ? 0 : named->second))
+      problem(fmt::format("snapshot {}: {} damage that is named above", id.short_hex(),
+                          named == named_.end() ? "shares" : "also shares"));
   }
   return {};
 }
 
-Result<bool> Check::is_whole(const ObjectId& tree, int depth) {
+// As many as check_tree() names where it looks at all of it.
+Result<std::uint64_t> Check::count_faults(const ObjectId& tree, int depth) {
   KIN_TRY(stopped());
-  if (const auto known = whole_trees_.find(tree); known != whole_trees_.end()) return known->second;
-  bool whole = depth <= kMostTreeDepth;
-  for (TreeCursor cursor(repository_, tree); whole;) {
+  if (const auto known = tree_faults_.find(tree); known != tree_faults_.end()) return known->second;
+  std::uint64_t faults = depth > kMostTreeDepth ? 1 : 0;
+  for (TreeCursor cursor(repository_, tree); depth <= kMostTreeDepth;) {
     const auto node = cursor.next();
-    whole = node.has_value();
-    if (!whole || !*node) break;
+    if (!node) ++faults;
+    if (!node || !*node) break;
     if ((*node)->type == NodeType::file) {
-      KIN_TRY_ASSIGN(whole, is_whole(**node));
+      faults += count_faults(**node);
     } else if ((*node)->type == NodeType::directory) {
-      KIN_TRY_ASSIGN(whole, is_whole((*node)->subtree, depth + 1));
+      KIN_TRY_ASSIGN(const std::uint64_t below, count_faults((*node)->subtree, depth + 1));
+      faults += below;
     }
   }
-  whole_trees_[tree] = whole;
-  return whole;
+  tree_faults_[tree] = faults;
+  return faults;
 }
 
-Result<bool> Check::is_whole(const Node& file) {
-  bool whole = true;
+std::uint64_t Check::count_faults(const Node& file) {
+  std::uint64_t faults = 0;
   const auto read =
       for_each_extent(repository_, file.content, [&](const Extent& extent, std::uint64_t) -> Result<void> {
-        whole &= extent.kind == Extent::Kind::hole || !bad_objects_.contains(extent.id);
+        if (extent.kind != Extent::Kind::hole && bad_objects_.contains(extent.id)) ++faults;
         return {};
       });
-  return whole && read.has_value();
+  return read ? faults : faults + 1;
 }
 
 void Check::check_pack(const FileInfo& pack) {

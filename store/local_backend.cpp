@@ -208,8 +208,12 @@ Result<void> LocalBackend::move_into_place(const FileName& name, const Pending& 
   // Who made it, another process perhaps, need not have flushed its name yet.
   if (folder != directory_ && used_folders_.insert(folder).second)
     unflushed_folders_.insert(folder.substr(0, folder.rfind('/')));
-  // A file of this name that another process wrote meanwhile has the same content.
-  if (::rename(pending.temporary_path.c_str(), path.c_str()) != 0) return write_error("cannot create", path);
+  // A file of this name that another process wrote meanwhile has the same content. A directory there is none
+  // of ours, and no loss if it is empty.
+  const char* const from = pending.temporary_path.c_str();
+  if (::rename(from, path.c_str()) != 0 &&
+      (errno != EISDIR || ::rmdir(path.c_str()) != 0 || ::rename(from, path.c_str()) != 0))
+    return write_error("cannot create", path);
   unflushed_folders_.insert(folder);
   return {};
 }

@@ -208,6 +208,9 @@ Result<void> Repository::fill_features(const std::stop_token& stop) {
                                        return {};
                                      });
       if (!scanned && !stays_so(scanned.error())) is_final = false;
+      // Or the size is from when the pack was cut short.
+      if (!scanned && scanned.error().code() == ErrorCode::corrupt && !is_whole(pack.id))
+        lose_damaged(pack.id);
     }
     // What a failing disk or network kept from us is there the next time.
     if (is_final) features_->commit(name);
@@ -250,6 +253,7 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
     if (!scanned) {
       ++stats.damaged_packs;
       damaged[pack.name] = found;
+      lose_damaged(segment.packs.back().id);
       on_damage(scanned.error());
     }
     on_progress(++stats.packs, packs.size());
@@ -258,7 +262,9 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
   // Behind the damage there may be sound blocks, which only the old segments know the places of.
   for (const FileInfo& old : damaged.empty() ? std::vector<FileInfo>() : old_segments) {
     const auto known = load_index_segment(old.name);
+    const std::size_t blocks = segment.blocks.size();
     if (known) stats.objects += segment.add_missing(*known, damaged);
+    stats.blocks += segment.blocks.size() - blocks;
   }
   KIN_TRY(write());
   // None of them was written just now: a segment is sealed with a new nonce, and so has a new name.

@@ -69,6 +69,7 @@ Result<BlockHeader> Repository::block_header(const BlockRef& block) {
   };
   auto header = read();
   if (header) return header;
+  if (is_damage(header.error())) lose_damaged(block.pack);
   if (header.error().code() == ErrorCode::not_found)
     return Error(ErrorCode::corrupt, pack_text(block.pack) + " is missing");
   return std::move(header).error().context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
