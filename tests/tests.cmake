@@ -60,6 +60,7 @@ add_custom_target(unit_tests DEPENDS kin_tests)
 # The deflate engine, in a program of its own: zlib is linked here to have streams to open, and nowhere else.
 pkg_check_modules(zlib REQUIRED IMPORTED_TARGET zlib)
 add_executable(deflate_tests
+  tests/formats/deflate/chain_tables_test.cpp
   tests/formats/deflate/hostile_test.cpp
   tests/formats/deflate/round_trip_test.cpp
 )

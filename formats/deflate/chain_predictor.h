@@ -2,11 +2,12 @@
 // first: zlib's deflate_fast and deflate_slow, and those of its many relatives.
 //
 // As zlib it keeps, for each place, the one before it in the chain, here as a distance of 16 bits: those do
-// not change when the buffer moves. What zlib does at the end of its input follows from `limit`. Not
-// modelled: that the first byte of each 32 KiB of zlib's window is sometimes not found at the largest
-// distance, since that depends on how the input was handed over. That costs a correction.
+// not change when the buffer moves (see ChainTables). What zlib does at the end of its input follows from
+// `limit`. Not modelled: that the first byte of each 32 KiB of zlib's window is sometimes not found at the
+// largest distance, since that depends on how the input was handed over. That costs a correction.
 #pragma once
 
+#include "formats/deflate/chain_tables.h"
 #include "formats/deflate/hash_functions.h"
 #include "formats/deflate/predictor.h"
 #include "formats/deflate/same_bytes.h"
@@ -14,20 +15,18 @@
 #include <algorithm>
 #include <cstring>
 #include <type_traits>
-#include <vector>
 
 namespace kin::formats::deflate {
 
 template <class Hash>
 class ChainPredictor final : public Predictor {
  public:
-  ChainPredictor(const Parameters& parameters, std::uint32_t first)
+  ChainPredictor(const Parameters& parameters, std::uint32_t first, ChainTables& tables)
       : parameters_(parameters),
         hash_(parameters.hash_bits),
-        heads_(std::size_t{1} << parameters.hash_bits, kNowhere),
-        steps_(parameters.zlib_window ? kSmallRing : 2 * kSmallRing),
-        ring_mask_(static_cast<std::uint32_t>(steps_.size() - 1)),
+        tables_(tables),
         next_(parameters.zlib_window ? first + 1 : first) {
+    tables_.start(parameters.hash_bits, parameters.zlib_window ? kSmallRing : 2 * kSmallRing);
     const std::int32_t window = 1 << parameters.window_bits;
     first_reach_ = parameters.zlib_window ? window - 262 : window;
     reach_ = parameters.zlib_window ? window - 263 : window;
@@ -36,11 +35,9 @@ class ChainPredictor final : public Predictor {
   void set_bytes(const std::uint8_t* bytes, std::uint32_t dropped) override {
     bytes_ = bytes;
     if (dropped == 0) return;
-    for (std::int32_t& head : heads_) head = std::max(head - static_cast<std::int32_t>(dropped), kNowhere);
+    tables_.drop(dropped);
     next_ -= std::min(next_, dropped);
     pending_at_ -= std::min(pending_at_, dropped);
-    // Steps are found by place, and places have moved.
-    std::rotate(steps_.begin(), steps_.begin() + (dropped & ring_mask_), steps_.end());
   }
 
   void begin_block(std::uint32_t, std::uint32_t, ByteView, ByteView) override {}
@@ -107,7 +104,7 @@ class ChainPredictor final : public Predictor {
   void flushed(std::uint32_t at) override {
     pending_at_ = 0;
     if (parameters_.flush == FlushHistory::clear) {
-      std::fill(heads_.begin(), heads_.end(), kNowhere);
+      tables_.forget(at);
       next_ = std::max(next_, at);
     } else if (parameters_.flush == FlushHistory::reinsert && parameters_.parser == Parser::greedy) {
       restart(at);
@@ -116,7 +113,7 @@ class ChainPredictor final : public Predictor {
 
   void restart(std::uint32_t at) override {
     pending_at_ = 0;
-    std::fill(heads_.begin(), heads_.end(), kNowhere);
+    tables_.forget(at);
     // The buffer has nothing below kFirstPosition.
     const std::uint32_t from = at > kMostDistance + kFirstPosition ? at - kMostDistance : kFirstPosition;
     for (std::uint32_t i = from; i < at; ++i) insert(i);
@@ -127,16 +124,9 @@ class ChainPredictor final : public Predictor {
   // Go does with four bytes what zlib does with three.
   static constexpr std::uint32_t kShortest = std::is_same_v<Hash, MultipliedHash<true>> ? 4 : 3;
   static constexpr std::size_t kSmallRing = 32768;
-  static constexpr std::uint32_t kMostSteps = 4096;     // to walk for a distance that was not predicted
-  static constexpr std::int32_t kNowhere = -(1 << 30);  // so far back that no reach is so long
-  static constexpr std::int32_t kTooFar = 0xffff;       // a step out of every window
+  static constexpr std::uint32_t kMostSteps = 4096;  // to walk for a distance that was not predicted
 
-  void insert(std::uint32_t at) {
-    std::int32_t& head = heads_[hash_(bytes_ + at)];
-    const auto place = static_cast<std::int32_t>(at);
-    steps_[at & ring_mask_] = static_cast<std::uint16_t>(std::min(place - head, kTooFar));
-    head = place;
-  }
+  void insert(std::uint32_t at) { tables_.insert(at, hash_(bytes_ + at)); }
 
   void insert_until(std::uint32_t at) {
     for (; next_ < at; ++next_) insert(next_);
@@ -161,14 +151,14 @@ class ChainPredictor final : public Predictor {
     if (at >= limit || ahead <= best || ahead < kLeastMatch) return {};
     const std::uint8_t* const scan = bytes_ + at;
     const auto here = static_cast<std::int32_t>(at);
-    std::int32_t place = heads_[hash_(scan)];
+    std::int32_t place = tables_.head(hash_(scan));
     if (here - place > first_reach_) return {};
     const std::uint32_t most = std::min(kMostMatch, ahead);
     if (best >= most) return {};
     const std::uint32_t nice = std::min<std::uint32_t>(parameters_.nice, ahead);
     const std::int32_t last = here - reach_;
-    const std::uint16_t* const steps = steps_.data();
-    const std::uint32_t mask = ring_mask_;
+    const std::uint16_t* const steps = tables_.steps();
+    const std::uint32_t mask = tables_.ring_mask();
     const std::uint8_t* const bytes = bytes_;
     const std::uint16_t start = load16(scan);
     std::uint16_t end = load16(scan + best - 1);
@@ -195,14 +185,14 @@ class ChainPredictor final : public Predictor {
   void walk(std::uint32_t at, std::uint32_t length, const Each& each) {
     if (parameters_.parser == Parser::lazy) insert_until(at);
     const auto here = static_cast<std::int32_t>(at);
-    std::int32_t place = heads_[hash_(bytes_ + at)];
+    std::int32_t place = tables_.head(hash_(bytes_ + at));
     if (here - place > first_reach_) return;
     std::uint32_t hops = 0;
     for (std::uint32_t i = 0; i < kMostSteps; ++i) {
       if (same_bytes(bytes_ + at, bytes_ + place, length) == length &&
           !each(static_cast<std::uint32_t>(here - place), hops++))
         return;
-      place -= steps_[static_cast<std::uint32_t>(place) & ring_mask_];
+      place -= tables_.steps()[static_cast<std::uint32_t>(place) & tables_.ring_mask()];
       if (here - place > reach_) return;
     }
   }
@@ -210,9 +200,7 @@ class ChainPredictor final : public Predictor {
   Parameters parameters_;
   Hash hash_;
   const std::uint8_t* bytes_ = nullptr;
-  std::vector<std::int32_t> heads_;   // by hash: its last place
-  std::vector<std::uint16_t> steps_;  // by place: back to the one before in its chain
-  std::uint32_t ring_mask_;
+  ChainTables& tables_;
   std::int32_t first_reach_ = 0, reach_ = 0;  // the largest distance of a chain's first place, and of others
   std::uint32_t next_;  // lazy: all before it are inserted; greedy: none before it may be
 

@@ -6,6 +6,7 @@
 #include "formats/deflate/estimate.h"
 
 #include "formats/deflate/block_end.h"
+#include "formats/deflate/chain_tables.h"
 #include "formats/deflate/huffman.h"
 #include "formats/deflate/predictor.h"
 
@@ -22,10 +23,11 @@ constexpr std::array<std::size_t, 4> kRounds = {1024, 8192, 32768, 98304};
 // One encoder in the race.
 class Trial {
  public:
-  Trial(const EstimateInput& input, const Parameters& parameters)
+  Trial(const EstimateInput& input, const Parameters& parameters, std::unique_ptr<ChainTables> tables)
       : input_(input),
         parameters_(parameters),
-        predictor_(Predictor::make(parameters, input.window.position())),
+        tables_(std::move(tables)),
+        predictor_(Predictor::make(parameters, input.window.position(), *tables_)),
         at_(input.window.position()) {
     predictor_->set_bytes(input.window.bytes(), 0);
     if (at_ > kFirstPosition) predictor_->restart(at_);
@@ -60,6 +62,13 @@ class Trial {
     }
   }
 
+  // Once it is at the end or out of the race; run() must not be called again unless at_end().
+  std::unique_ptr<ChainTables> take_tables() {
+    predictor_.reset();
+    tables_->forget(input_.window.end());
+    return std::move(tables_);
+  }
+
  private:
   std::uint32_t block_start() const { return at_ - into_block_; }
 
@@ -81,6 +90,7 @@ class Trial {
 
   const EstimateInput& input_;
   Parameters parameters_;
+  std::unique_ptr<ChainTables> tables_;
   std::unique_ptr<Predictor> predictor_;
   std::uint32_t at_;
   std::size_t block_ = 0, token_ = 0, seen_ = 0, wrong_ = 0;
@@ -282,18 +292,21 @@ Parameters with_block_rule(const EstimateInput& input, Parameters parameters) {
 }
 
 Parameters estimate(const EstimateInput& input, const std::optional<Parameters>& expected) {
+  auto tables = std::make_unique<ChainTables>();
   if (expected) {
-    Trial trial(input, *expected);
+    Trial trial(input, *expected, std::move(tables));
     trial.run(kRounds.back(), 0);
     if (trial.wrong() == 0) return with_block_rule(input, *expected);
+    tables = trial.take_tables();
   }
   std::vector<std::unique_ptr<Trial>> trials;
   std::size_t best = SIZE_MAX / 4;
-  // One at a time, so that most leave their memory to the next.
+  // One at a time, so that most leave their tables to the next.
   for (const Parameters& parameters : candidates(input, with_block_rule(input, Parameters{}))) {
-    auto trial = std::make_unique<Trial>(input, parameters);
+    if (!tables) tables = std::make_unique<ChainTables>();
+    auto trial = std::make_unique<Trial>(input, parameters, std::move(tables));
     trial->run(kRounds.front(), best + best / 4 + 4);
-    if (trial->wrong() > best + best / 4 + 4) continue;
+    const bool leaves = trial->wrong() > best + best / 4 + 4;
     if (trial->wrong() == 0) {
       // None can be better. Most streams are short, and many encoders agree on those.
       trial->run(kRounds.back(), 0);
@@ -303,6 +316,8 @@ Parameters estimate(const EstimateInput& input, const std::optional<Parameters>&
         return with_block_rule(input, exact);
       }
     }
+    if (leaves || trial->at_end()) tables = trial->take_tables();
+    if (leaves) continue;
     best = std::min(best, trial->wrong());
     trials.push_back(std::move(trial));
   }
@@ -326,7 +341,7 @@ Parameters estimate(const EstimateInput& input, const std::optional<Parameters>&
     Parameters optimal;
     optimal.parser = Parser::optimal;
     optimal.chain = 512;
-    Trial trial(input, optimal);
+    Trial trial(input, optimal, std::make_unique<ChainTables>());
     trial.run(std::min((*winner)->seen(), kRounds[2]), SIZE_MAX);
     if (trial.wrong() * (*winner)->seen() < (*winner)->wrong() * trial.seen()) return optimal;
   }

@@ -48,24 +48,25 @@ class RunPredictor final : public Predictor {
 
 }  // namespace
 
-std::unique_ptr<Predictor> Predictor::make(const Parameters& parameters, std::uint32_t first) {
+std::unique_ptr<Predictor> Predictor::make(const Parameters& parameters, std::uint32_t first,
+                                           ChainTables& tables) {
   if (parameters.parser == Parser::literals || parameters.parser == Parser::runs)
     return std::make_unique<RunPredictor>(parameters.parser == Parser::runs, first);
   if (parameters.parser == Parser::optimal)
     return std::make_unique<OptimalPredictor>(parameters.chain, first);
   switch (parameters.hash) {
     case HashKind::zlib:
-      return std::make_unique<ChainPredictor<ZlibHash>>(parameters, first);
+      return std::make_unique<ChainPredictor<ZlibHash>>(parameters, first, tables);
     case HashKind::crc32c_3:
-      return std::make_unique<ChainPredictor<Crc32cHash<false>>>(parameters, first);
+      return std::make_unique<ChainPredictor<Crc32cHash<false>>>(parameters, first, tables);
     case HashKind::crc32c_4:
-      return std::make_unique<ChainPredictor<Crc32cHash<true>>>(parameters, first);
+      return std::make_unique<ChainPredictor<Crc32cHash<true>>>(parameters, first, tables);
     case HashKind::multiplied_3:
-      return std::make_unique<ChainPredictor<MultipliedHash<false>>>(parameters, first);
+      return std::make_unique<ChainPredictor<MultipliedHash<false>>>(parameters, first, tables);
     case HashKind::multiplied_4:
-      return std::make_unique<ChainPredictor<MultipliedHash<true>>>(parameters, first);
+      return std::make_unique<ChainPredictor<MultipliedHash<true>>>(parameters, first, tables);
     case HashKind::chromium_4:
-      return std::make_unique<ChainPredictor<ChromiumHash>>(parameters, first);
+      return std::make_unique<ChainPredictor<ChromiumHash>>(parameters, first, tables);
   }
   return nullptr;  // decode_parameters lets no other through
 }

@@ -12,10 +12,12 @@ void StreamCodec::set_parameters(const Parameters& parameters) {
   same_search.rule = parameters.rule;
   same_search.block_log = parameters.block_log;
   if (!predictor_ || same_search != parameters) {
+    predictor_.reset();
+    tables_ = {};  // not to lean on forget(): an opener and its rebuilder must know the same
     if (replays_)
       predictor_ = std::make_unique<ReplayedPredictor>(*record_);
     else
-      predictor_ = Predictor::make(parameters, window_.position());
+      predictor_ = Predictor::make(parameters, window_.position(), tables_);
     if (record_ != nullptr && !replays_)
       predictor_ = std::make_unique<RecordingPredictor>(std::move(predictor_), *record_);
     predictor_->set_bytes(window_.bytes(), 0);

@@ -4,6 +4,7 @@
 
 #include "formats/deflate/block.h"
 #include "formats/deflate/block_end.h"
+#include "formats/deflate/chain_tables.h"
 #include "formats/deflate/header_codec.h"
 #include "formats/deflate/huffman.h"
 #include "formats/deflate/parameters.h"
@@ -58,6 +59,7 @@ class StreamCodec {
 
   PlainWindow window_;
   Parameters parameters_;
+  ChainTables tables_;
   std::unique_ptr<Predictor> predictor_;
   PredictionRecord* record_ = nullptr;
   bool replays_ = false;
