@@ -11,6 +11,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <memory>
 
 namespace kin::formats::deflate {
 
@@ -140,16 +141,17 @@ class NumberModel {
  public:
   template <class Coder>
   std::uint32_t code(Coder& coder, std::uint32_t value) {
+    if (!chances_) chances_ = std::make_unique<Chances>();
     const std::uint64_t wanted = std::uint64_t{value} + 1;
     const auto wanted_bits = static_cast<std::uint32_t>(std::bit_width(wanted)) - 1;
     std::uint32_t bits = 0;
-    while (bits < 31 && !coder.bit(width_[bits], bits == wanted_bits)) ++bits;
+    while (bits < 31 && !coder.bit(chances_->width[bits], bits == wanted_bits)) ++bits;
     std::uint64_t out = 1;
     for (std::uint32_t i = bits; i-- > 0;) {
       const bool bit = ((wanted >> i) & 1) != 0;
       const std::uint32_t depth = bits - 1 - i;
       Chance even;
-      const bool got = coder.bit(depth < kLearnt ? bits_[bits][out] : even, bit);
+      const bool got = coder.bit(depth < kLearnt ? chances_->bits[bits][out] : even, bit);
       out = out << 1 | (got ? 1 : 0);
     }
     return static_cast<std::uint32_t>(out - 1);
@@ -165,8 +167,11 @@ class NumberModel {
 
  private:
   static constexpr std::uint32_t kLearnt = 3;
-  std::array<Chance, 32> width_{};
-  std::array<std::array<Chance, 8>, 32> bits_{};
+  struct Chances {
+    std::array<Chance, 32> width;
+    std::array<std::array<Chance, 8>, 32> bits;
+  };
+  std::unique_ptr<Chances> chances_;  // once needed: a stream that is predicted well needs few of 150 models
 };
 
 }  // namespace kin::formats::deflate
