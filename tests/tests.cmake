@@ -5,6 +5,15 @@ find_path(CATCH2_INCLUDE catch2/catch.hpp REQUIRED)
 add_library(catch_main OBJECT tests/support/test_main.cpp)
 target_compile_options(catch_main PRIVATE -w -O0 -fno-sanitize=address,undefined)
 
+# What makes content for tests, hundreds of megabytes of it: optimised even where the tests are not.
+add_library(test_support STATIC
+  tests/support/cutting_name.cpp
+  tests/support/edits.cpp
+  tests/support/random_bytes.cpp
+)
+target_compile_options(test_support PRIVATE -O2)
+target_link_libraries(test_support PRIVATE kin_settings)
+
 add_executable(kin_tests
   tests/lib/base/file_test.cpp
   tests/lib/base/hash_test.cpp
@@ -51,7 +60,7 @@ add_executable(kin_tests
 set(test_options $<IF:$<CONFIG:Release>,-O1,-O0>)
 target_compile_options(kin_tests PRIVATE ${test_options})
 target_precompile_headers(kin_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
-target_link_libraries(kin_tests PRIVATE kin_settings catch_main kin_store kin_lib)
+target_link_libraries(kin_tests PRIVATE kin_settings catch_main test_support kin_store kin_lib)
 target_compile_definitions(kin_tests PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
 add_test(NAME unit_repository COMMAND kin_tests "[repository]")
 add_test(NAME unit_others COMMAND kin_tests "~[repository]")
@@ -66,7 +75,7 @@ add_executable(deflate_tests
 )
 target_compile_options(deflate_tests PRIVATE ${test_options})
 target_precompile_headers(deflate_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
-target_link_libraries(deflate_tests PRIVATE kin_settings catch_main kin_formats kin_lib PkgConfig::zlib)
+target_link_libraries(deflate_tests PRIVATE kin_settings catch_main test_support kin_formats kin_lib PkgConfig::zlib)
 target_compile_definitions(deflate_tests PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
 add_test(NAME unit_deflate COMMAND deflate_tests "~[producers]")
 # Every encoder at every level: minutes under sanitizers, which damaged streams and fuzzing serve better.
@@ -76,7 +85,7 @@ add_dependencies(unit_tests deflate_tests)
 
 # What small corpora take, to the byte: tests/ratio/results.csv. Slow under sanitizers, where it would count the same.
 add_executable(ratio_test tests/ratio/corpora.cpp tests/ratio/ratio_test.cpp)
-target_link_libraries(ratio_test PRIVATE kin_settings kin_store kin_lib PkgConfig::zstd)
+target_link_libraries(ratio_test PRIVATE kin_settings test_support kin_store kin_lib PkgConfig::zstd)
 target_compile_definitions(ratio_test PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
 add_test(NAME ratio COMMAND ratio_test)
 set_tests_properties(ratio PROPERTIES LABELS slow SKIP_RETURN_CODE 77)
@@ -85,7 +94,7 @@ set_tests_properties(ratio PROPERTIES LABELS slow SKIP_RETURN_CODE 77)
 add_executable(feature_store_bench EXCLUDE_FROM_ALL tests/bench/feature_store_bench.cpp)
 target_link_libraries(feature_store_bench PRIVATE kin_settings kin_store kin_lib)
 add_executable(scanner_bench EXCLUDE_FROM_ALL tests/bench/scanner_bench.cpp)
-target_link_libraries(scanner_bench PRIVATE kin_settings kin_lib)
+target_link_libraries(scanner_bench PRIVATE kin_settings test_support kin_lib)
 
 # So does this: files of deflate streams, beside zlib.
 add_executable(deflate_bench EXCLUDE_FROM_ALL tests/bench/deflate_bench.cpp)

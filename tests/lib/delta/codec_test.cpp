@@ -34,7 +34,7 @@ Bytes edited(Bytes content, std::uint64_t seed) {
   return content;
 }
 
-std::vector<Bytes> contents() {
+std::vector<Bytes> make_contents() {
   std::vector<Bytes> out;
   for (const std::size_t size :
        {0, 1, 2, 3, 8, 31, 127, 128, 129, 1000, 4096, 65535, 65536, 65537, 131073, 300'000, 1 << 20}) {
@@ -45,6 +45,11 @@ std::vector<Bytes> contents() {
   out.push_back(Bytes(2 << 20));
   out.push_back(text_like(1, 5 << 20));
   return out;
+}
+
+const std::vector<Bytes>& contents() {
+  static const std::vector<Bytes> kContents = make_contents();
+  return kContents;
 }
 
 // A null base is none; whether the codec was used before must not matter.

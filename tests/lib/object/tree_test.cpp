@@ -1,5 +1,6 @@
 #include "lib/object/tree.h"
 
+#include "tests/support/cutting_name.h"
 #include "tests/support/damage.h"
 #include "tests/support/expect.h"
 #include "tests/support/memory_objects.h"
@@ -9,13 +10,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 
 namespace kin {
 namespace {
 
 using testing::code_of;
+using testing::cutting_name;
 using testing::error_of;
 using testing::MemoryObjects;
 using testing::value_of;
@@ -86,24 +87,6 @@ Bytes inner_bytes(int level, const std::vector<std::pair<std::string, ObjectId>>
     out.raw(id.bytes);
   }
   return out.take();
-}
-
-// A name of 250 bytes after which both a leaf and an inner node of the first level are cut, if they have
-// their least size.
-std::string cutting_name(int number) {
-  const auto step = [](std::uint64_t h, char c) {
-    return (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  };
-  const std::string start = fmt::format("{:06}", number) + std::string(240, '-');
-  std::uint64_t h = 0xcbf29ce484222325;
-  for (const char c : start) h = step(h, c);
-  for (int tail = 0;; ++tail) {
-    std::array<char, 4> end;
-    std::uint64_t whole = h;
-    for (std::size_t i = 0; i < end.size(); ++i)
-      whole = step(whole, end[i] = static_cast<char>('0' + (tail >> (6 * i) & 63)));
-    if ((whole >> 8 & 0x3ffff) == 0) return start + std::string(end.data(), end.size());
-  }
 }
 
 }  // namespace
