@@ -43,14 +43,15 @@ kill -INT "$kin" 2>/dev/null || true
 code=0; wait "$kin" || code=$?
 [ "$code" = 130 ] || fail "exit code $code after two signals at once"
 says "interrupted"
-# A second one that is meant ends it, whatever it does. (sh ignores SIGTERM for 5 seconds.)
-"$KIN" -r repo backup --stdin-from-command -- sh -c 'trap "" TERM; exec sleep 20' >out 2>err <idle &
+# A second one that is meant ends it, whatever it does. (sh ignores SIGTERM for 5 seconds.) The thread sanitizer sleeps
+# for a second in _exit, which would be seen a second later.
+TSAN_OPTIONS="${TSAN_OPTIONS:-}:atexit_sleep_ms=0" "$KIN" -r repo backup --stdin-from-command -- sh -c 'trap "" TERM; exec sleep 20' >out 2>err <idle &
 kin=$!
 sleep 1
 kill -INT "$kin"
 sleep 1
 kill -INT "$kin"
-timeout 2 tail --pid="$kin" -f /dev/null || fail "a second Ctrl-C did not end it"
+timeout 2 tail -s 0.1 --pid="$kin" -f /dev/null || fail "a second Ctrl-C did not end it"
 wait "$kin" || true
 "$KIN" delta out - -o delta >out 2>err <idle &
 kin=$!
