@@ -5,12 +5,14 @@
 #include "cmd/progress.h"
 #include "cmd/snapshot_options.h"
 #include "cmd/version.h"
+#include "formats/formats.h"
 #include "lib/base/worker_pool.h"
 #include "lib/engine/backup_totals.h"
 #include "lib/engine/dry_run_store.h"
 
 #include <array>
 #include <pwd.h>
+#include <set>
 #include <unistd.h>
 
 namespace kin::cmd {
@@ -22,7 +24,8 @@ struct BackupOptions {
   std::string exclude_larger_than, as_path, host, time, stdin_name = "stdin", effort = "normal";
   bool exclude_caches = false, one_file_system = false, dry_run = false, from_stdin = false,
        from_command = false;
-  bool skip_if_unchanged = false, force = false;
+  bool skip_if_unchanged = false, force = false, no_unpack = false;
+  std::vector<std::string> unpack_only;
 };
 
 class BackupLines : public BackupObserver {
@@ -152,6 +155,23 @@ void print_summary(Context& context, const BackupResult& result, const BackupOpt
   context.json("summary", fields);
 }
 
+// The formats of containers that are to be opened.
+Result<std::vector<ContainerFormat>> chosen_formats(const BackupOptions& options) {
+  const auto all = formats::all().containers;
+  if (options.no_unpack) return std::vector<ContainerFormat>();
+  if (options.unpack_only.empty()) return std::vector<ContainerFormat>(all.begin(), all.end());
+  std::vector<ContainerFormat> chosen;
+  std::set<std::string> wanted(options.unpack_only.begin(), options.unpack_only.end());
+  for (const ContainerFormat& format : all)
+    if (wanted.erase(format.name) > 0) chosen.push_back(format);
+  if (wanted.empty()) return chosen;
+  std::string known;
+  for (const ContainerFormat& format : all)
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", format.name);
+  return Error(ErrorCode::invalid_argument, fmt::format("--unpack-only: kin does not know '{}'; it knows {}",
+                                                        printable(*wanted.begin()), known));
+}
+
 // kin backup as the first command ever typed: it makes the default repository. True if it did.
 Result<bool> make_default_repository(Context& context) {
   if (!context.options.repository.empty()) return false;
@@ -214,6 +234,8 @@ Result<ExitCode> run_backup(Context& context, const BackupOptions& options) {
   if (!is_safe_name(options.stdin_name))
     return Error(ErrorCode::invalid_argument, "--stdin-filename must be a plain file name");
   BackupRequest request;
+  KIN_TRY_ASSIGN(const std::vector<ContainerFormat> unpacked, chosen_formats(options));
+  request.formats = {unpacked, formats::all().codings};
   if (!streamed) {
     KIN_TRY_ASSIGN(request.walk, walk_options(options, context));
   }
@@ -314,6 +336,12 @@ Action define_backup(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--skip-if-unchanged", options->skip_if_unchanged, "make no snapshot if nothing has changed");
   app.add_flag("-f,--force", options->force, "read every file again, changed or not");
+  CLI::Option* const no_unpack =
+      app.add_flag("--no-unpack", options->no_unpack, "store archives and other containers as they are");
+  app.add_option("--unpack-only", options->unpack_only, "open only containers of these types (gzip,zip,tar)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->excludes(no_unpack);
   return [options](Context& context) { return run_backup(context, *options); };
 }
 

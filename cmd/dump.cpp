@@ -1,9 +1,10 @@
 #include "cmd/tree_walk.h"
+#include "formats/formats.h"
 #include "formats/tar_writer.h"
 #include "lib/base/file.h"
+#include "lib/container/content_source.h"
 #include "lib/engine/path_filter.h"
 
-#include <array>
 #include <fcntl.h>
 #include <map>
 #include <ostream>
@@ -17,6 +18,8 @@ struct DumpOptions {
   store::SnapshotFilter filter;
   std::string snapshot, path, archive = "tar", target;
 };
+
+constexpr std::size_t kStepBytes = 1 << 20;
 
 using Write = formats::TarWriter::Write;
 
@@ -63,27 +66,17 @@ class Output {
   std::string target_;
 };
 
-// One object in memory at a time.
+// To the end, and not only to the last byte: that is where a container turns out to be right.
 Result<void> write_content(ObjectReader& reader, const Node& file, const Write& write,
                            const std::stop_token& stop) {
-  static constexpr std::array<std::uint8_t, 64 << 10> kZeros{};
-  return for_each_extent(reader, file.content, [&](const Extent& extent, std::uint64_t) -> Result<void> {
+  ContentSource content(reader, formats::all(), file.content);
+  Bytes buffer(kStepBytes);
+  for (;;) {
     if (stop.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
-    if (extent.kind == Extent::Kind::data) {
-      KIN_TRY_ASSIGN(const auto object, reader.load(extent.id));
-      if (object->size() != extent.size)
-        return Error(ErrorCode::corrupt, fmt::format("object {} has {} bytes, not {}", extent.id.short_hex(),
-                                                     object->size(), extent.size));
-      return write(*object);
-    }
-    for (std::uint64_t left = extent.size; left > 0;) {
-      if (stop.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
-      const std::uint64_t size = std::min<std::uint64_t>(left, kZeros.size());
-      KIN_TRY(write(ByteView(kZeros).first(size)));
-      left -= size;
-    }
-    return {};
-  });
+    KIN_TRY_ASSIGN(const std::size_t got, content.read(buffer));
+    if (got > 0) KIN_TRY(write(ByteView(buffer).first(got)));
+    if (got < buffer.size()) return {};
+  }
 }
 
 class TarDump {

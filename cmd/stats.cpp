@@ -1,5 +1,6 @@
 #include "cmd/stats_details.h"
 #include "cmd/tree_walk.h"
+#include "lib/container/content_source.h"
 
 #include <set>
 #include <unordered_map>
@@ -76,12 +77,12 @@ class Count {
 
  private:
   // True if it was not counted before.
-  bool add_metadata(const ObjectId& id) {
+  bool add_metadata(const ObjectId& id, const char* type = kMetadataType) {
     // If it is in no index, loading it fails next, and says so.
     const auto where = repository_.find_location(id);
     if (!where || !*where || !objects.add(id.bytes, (*where)->size)) return false;
     if (!counts_details_) return true;
-    if (auto added = details.add(id, kMetadataType); !added) failed_ = std::move(added).error();
+    if (auto added = details.add(id, type); !added) failed_ = std::move(added).error();
     return true;
   }
 
@@ -92,13 +93,14 @@ class Count {
       totals.bytes += node.size;
     if (counts_contents_) contents.add(content_digest(node), node.size);
     if (!counts_objects_) return {};
-    const auto visit = [&](const Extent& extent, std::uint64_t) -> Result<void> {
-      if (extent.kind != Extent::Kind::data || !objects.add(extent.id.bytes, extent.size)) return {};
-      return counts_details_ ? details.add(extent.id, suffix_of(node.name)) : Result<void>();
-    };
-    // Of a list that was counted before, all that it lists was.
-    return for_each_extent(repository_, node.content, visit,
-                           [&](const ObjectId& list) { return add_metadata(list); });
+    return for_each_object(repository_, node.content, [&](const Extent& extent) -> Result<bool> {
+      // Of a list or recipe that was counted before, all that it leads to was.
+      if (extent.kind == Extent::Kind::list) return add_metadata(extent.id);
+      if (extent.kind == Extent::Kind::container) return add_metadata(extent.id, kRecipeType);
+      if (objects.add(extent.id.bytes, extent.size) && counts_details_)
+        KIN_TRY(details.add(extent.id, suffix_of(node.name)));
+      return true;
+    });
   }
 
   Context& context_;

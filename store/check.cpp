@@ -1,7 +1,7 @@
 #include "store/check.h"
 
 #include "lib/base/wire.h"
-#include "lib/object/content.h"
+#include "lib/container/content_source.h"
 #include "lib/object/tree.h"
 #include "store/chain_check.h"
 #include "store/short_id.h"
@@ -168,28 +168,27 @@ Result<void> Check::check_index() {
 }
 
 Result<void> Check::check_content(const Node& node, const std::string& where) {
-  const auto checked = for_each_extent(
-      repository_, node.content,
-      [&](const Extent& extent, std::uint64_t) -> Result<void> {
-        if (extent.kind == Extent::Kind::hole || !seen_objects_.add(extent.id)) return {};
-        KIN_TRY_ASSIGN(const std::optional<Location> location, repository_.find_location(extent.id));
-        std::optional<std::string> fault;
-        if (!location) {
-          fault = "is missing";
-        } else if (location->size != extent.size) {
-          fault = fmt::format("has {} bytes instead of {}", location->size, extent.size);
-        } else {
-          KIN_TRY_ASSIGN(fault, chains_.find_fault(*location));
-          // It, or a base, may have been stored again since, and be sound there.
-          if (fault && repository_.load(extent.id)) fault.reset();
-          if (fault) fault = "cannot be read: " + *fault;
-        }
-        if (!fault) return {};
-        bad_objects_.insert(extent.id);
-        problem(where, fmt::format("object {} {}", extent.id.short_hex(), *fault));
-        return {};
-      },
-      [&](const ObjectId& id) { return seen_objects_.add(id); });
+  const auto checked = for_each_object(repository_, node.content, [&](const Extent& extent) -> Result<bool> {
+    if (!seen_objects_.add(extent.id)) return false;
+    // Lists and recipes are loaded next, which tells what is wrong with them.
+    if (extent.kind != Extent::Kind::data) return true;
+    KIN_TRY_ASSIGN(const std::optional<Location> location, repository_.find_location(extent.id));
+    std::optional<std::string> fault;
+    if (!location) {
+      fault = "is missing";
+    } else if (location->size != extent.size) {
+      fault = fmt::format("has {} bytes instead of {}", location->size, extent.size);
+    } else {
+      KIN_TRY_ASSIGN(fault, chains_.find_fault(*location));
+      // It, or a base, may have been stored again since, and be sound there.
+      if (fault && repository_.load(extent.id)) fault.reset();
+      if (fault) fault = "cannot be read: " + *fault;
+    }
+    if (!fault) return true;
+    bad_objects_.insert(extent.id);
+    problem(where, fmt::format("object {} {}", extent.id.short_hex(), *fault));
+    return true;
+  });
   if (!checked) problem(where, checked.error().message());
   return {};
 }
@@ -269,11 +268,10 @@ Result<bool> Check::is_whole(const ObjectId& tree, int depth) {
 
 Result<bool> Check::is_whole(const Node& file) {
   bool whole = true;
-  const auto read =
-      for_each_extent(repository_, file.content, [&](const Extent& extent, std::uint64_t) -> Result<void> {
-        whole &= extent.kind == Extent::Kind::hole || !bad_objects_.contains(extent.id);
-        return {};
-      });
+  const auto read = for_each_object(repository_, file.content, [&](const Extent& extent) -> Result<bool> {
+    whole &= !bad_objects_.contains(extent.id);
+    return whole;
+  });
   return whole && read.has_value();
 }
 

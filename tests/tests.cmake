@@ -81,6 +81,20 @@ add_test(NAME unit_deflate_producers COMMAND deflate_tests "[producers]")
 set_tests_properties(unit_deflate_producers PROPERTIES LABELS slow)
 add_dependencies(unit_tests deflate_tests)
 
+# Containers: archives of real programs, opened, rebuilt, backed up and restored.
+add_executable(container_tests
+  tests/formats/backup_test.cpp
+  tests/formats/hostile_test.cpp
+  tests/formats/open_test.cpp
+  tests/support/faulty_backend.cpp
+)
+target_compile_options(container_tests PRIVATE ${test_options})
+target_precompile_headers(container_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
+target_link_libraries(container_tests PRIVATE kin_settings catch_main kin_formats kin_store kin_lib)
+target_compile_definitions(container_tests PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
+add_test(NAME unit_containers COMMAND container_tests)
+add_dependencies(unit_tests container_tests)
+
 # What small corpora take, to the byte: tests/ratio/results.csv. Slow under sanitizers, where it would count the same.
 add_executable(ratio_test tests/ratio/corpora.cpp tests/ratio/ratio_test.cpp)
 target_link_libraries(ratio_test PRIVATE kin_settings test_data kin_store kin_lib PkgConfig::zstd)
@@ -99,7 +113,7 @@ add_executable(deflate_bench EXCLUDE_FROM_ALL tests/bench/deflate_bench.cpp)
 target_link_libraries(deflate_bench PRIVATE kin_settings kin_formats kin_lib PkgConfig::zlib)
 
 # Parsers of bytes from outside: with KIN_FUZZ a fuzzer each, otherwise what was found so far is replayed.
-foreach(target block_decode block_header config_key deflate_open deflate_rebuild index_segment scanner snapshot wire_tree xdelta3_decode zstd_decode)
+foreach(target block_decode block_header config_key container_open deflate_open deflate_rebuild index_segment recipe_read scanner snapshot wire_tree xdelta3_decode zstd_decode)
   add_executable(fuzz_${target} tests/fuzz/fuzz_${target}.cpp)
   target_link_libraries(fuzz_${target} PRIVATE kin_settings kin_formats kin_store kin_lib)
   if(KIN_FUZZ)
@@ -114,7 +128,7 @@ endforeach()
 
 # The program, as a user runs it.
 set(suppress print_suppressions=0:suppressions=${CMAKE_SOURCE_DIR}/tests/support)
-foreach(name bad_input cache damage delta disk_full explain golden interrupt options restore round_trip sources streams writers)
+foreach(name bad_input cache containers damage delta disk_full explain golden interrupt options restore round_trip sources streams writers)
   add_test(NAME cli_${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/${name}_test.sh)
   set_tests_properties(cli_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
     "KIN=$<TARGET_FILE:kin>;LSAN_OPTIONS=${suppress}/lsan_suppressions.txt;TSAN_OPTIONS=${suppress}/tsan_suppressions.txt")

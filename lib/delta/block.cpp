@@ -52,7 +52,7 @@ Result<BlockHeader> decode_block_header(ByteView bytes) {
   for (BlockObject& object : header.objects) {
     object.id.bytes = in.array<32>();
     const std::uint8_t kind = in.u8();
-    if (kind < 1 || kind > 4) in.fail();
+    if (kind < 1 || kind > 5) in.fail();
     object.kind = static_cast<ObjectKind>(kind);
     object.size = in.varint();
     const std::size_t features = in.count(kFeatureBytes);

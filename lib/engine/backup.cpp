@@ -4,6 +4,7 @@
 #include "lib/base/check.h"
 #include "lib/base/ordered_stage.h"
 #include "lib/base/worker_pool.h"
+#include "lib/container/content_source.h"
 #include "lib/engine/block_pipeline.h"
 #include "lib/engine/file_reader.h"
 #include "lib/object/content.h"
@@ -104,12 +105,11 @@ class Backup {
 
 // Every object down to the last: a list may have been stored by a backup that died before its content was.
 bool Backup::all_stored(const std::vector<Extent>& extents) {
-  return for_each_extent(store_, extents,
-                         [&](const Extent& extent, std::uint64_t) -> Result<void> {
-                           if (extent.kind == Extent::Kind::hole) return {};
+  return for_each_object(store_, extents,
+                         [&](const Extent& extent) -> Result<bool> {
                            KIN_TRY_ASSIGN(const bool stored, store_.contains(extent.id));
                            if (!stored) return Error(ErrorCode::not_found, "an object is missing");
-                           return {};
+                           return true;
                          })
       .has_value();
 }
@@ -160,7 +160,7 @@ ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, const Reading::
     if (held) {
       ReadItem piece;
       piece.outcome = ReadItem::Outcome::part;
-      const std::size_t bytes = held->size;
+      const std::size_t bytes = held->object_bytes() + 1024;
       piece.part = *std::move(held);
       going = emit(std::move(piece), bytes);
     }
@@ -185,7 +185,7 @@ ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, const Reading::
 }
 
 Backup::Reading::Worker Backup::make_reader() {
-  auto reader = std::make_shared<FileReader>(store_);
+  auto reader = std::make_shared<FileReader>(store_, request_.formats);
   return [this, reader](WalkBatch batch, const Reading::Emit& emit) {
     for (WalkEntry& entry : batch) {
       ReadItem item;
@@ -194,7 +194,7 @@ Backup::Reading::Worker Backup::make_reader() {
       } else {
         item.entry = std::move(entry);
       }
-      const std::size_t bytes = item.part.size + 1024;
+      const std::size_t bytes = item.part.object_bytes() + 1024;
       if (!emit(std::move(item), bytes)) return;
     }
   };
@@ -288,7 +288,7 @@ Result<void> Backup::take(ReadItem item) {
   if (item.fatal) return *std::move(item.fatal);
   for (NewObject& object : item.part.objects)
     if (object.is_new)
-      KIN_TRY(blocks_.add(ObjectKind::data, object.id, std::move(object.bytes), std::move(object.sketch),
+      KIN_TRY(blocks_.add(object.kind, object.id, std::move(object.bytes), std::move(object.sketch),
                           object.previous));
   file_extents_.insert(file_extents_.end(), item.part.extents.begin(), item.part.extents.end());
   if (item.outcome == ReadItem::Outcome::part) return {};
@@ -343,7 +343,7 @@ Result<void> Backup::choose() {
   std::uint64_t bytes = 0;
   while (std::optional<ReadItem> item = reading_.next()) {
     if (stop_.stop_requested()) return {};
-    bytes += item->part.size;
+    bytes += item->part.object_bytes();
     items.push_back(*std::move(item));
     if (items.size() < kLookupItems && bytes < kLookupBytes) continue;
     KIN_TRY(choose(std::exchange(items, {})));

@@ -6,6 +6,7 @@
 // limits, whatever the size of files and directories.
 #pragma once
 
+#include "lib/container/container_format.h"
 #include "lib/engine/block_store.h"
 #include "lib/engine/resume_log.h"
 #include "lib/engine/walker.h"
@@ -38,6 +39,7 @@ struct BackupStream {
 
 struct BackupRequest {
   WalkOptions walk;
+  Formats formats;                     // containers that are opened; none unless told
   std::optional<BackupStream> stream;  // instead of files
   std::optional<SnapshotId> parent;
   std::optional<ObjectId> parent_tree;

@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <fcntl.h>
 #include <limits>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace kin {
 namespace {
@@ -34,49 +36,61 @@ Result<std::pair<std::uint64_t, std::uint64_t>> next_data(int fd, std::uint64_t 
 
 }  // namespace
 
-FileReader::FileReader(const BlockStore& store) : store_(store) {}
+FileReader::FileReader(const BlockStore& store, const Formats& formats)
+    : segmenter_(store), opener_(store, formats, segmenter_), opens_(!formats.containers.empty()) {}
 
-Result<std::uint64_t> FileReader::read_run(const Read& read, std::uint64_t limit, const Emit& emit) {
-  std::uint64_t total = 0;
-  std::size_t have = 0;  // bytes in the buffer
-  bool first = true, ended = false;
-  for (;;) {
-    const std::uint64_t left = limit - total - have;
-    const std::size_t want =
-        static_cast<std::size_t>(std::min<std::uint64_t>(Scanner::kMostBytes - have, left));
-    if (!ended && want > 0) {
-      if (buffer_.size() < have + want) buffer_.resize(have + want);
-      KIN_TRY_ASSIGN(const std::size_t got, read(std::span(buffer_).subspan(have, want)));
-      have += got;
-      ended = got < want;
-    }
-    if (have == 0) return total;
-    const ByteView content = ByteView(buffer_).first(have);
-    const bool all = ended || left == want;
-    const Scanner& scanner = store_.scanner();
-    Scanner::Segment segment = first && all && have <= Scanner::kWholeBytes
-                                   ? Scanner::Segment{have, scanner.sketch(content)}
-                                   : scanner.segment(content);
-    const std::size_t cut = segment.size;
+Result<std::uint64_t> FileReader::read_run(const Segmenter::Read& read, std::uint64_t limit,
+                                           const Emit& emit) {
+  return segmenter_.run(read, limit, [&](NewObject object) {
     FilePart part;
-    NewObject& object = part.objects.emplace_back();
-    object.bytes.assign(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(cut));
-    object.id = store_.id_of(object.bytes);
-    object.sketch = std::move(segment.sketch);
-    part.extents.push_back({Extent::Kind::data, cut, object.id});
-    part.size = cut;
-    if (!emit(std::move(part))) return interrupted();
-    total += cut;
-    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(cut),
-              buffer_.begin() + static_cast<std::ptrdiff_t>(have), buffer_.begin());
-    have -= cut;
-    first = false;
+    part.size = object.bytes.size();
+    part.extents.push_back({Extent::Kind::data, part.size, object.id});
+    part.objects.push_back(std::move(object));
+    return emit(std::move(part));
+  });
+}
+
+Result<std::optional<std::uint64_t>> FileReader::read_container(int fd, const std::string& path,
+                                                                const Emit& emit) {
+  class File : public ByteSource {
+   public:
+    File(int fd, const std::string& path) : fd_(fd), path_(path) {}
+    Result<std::size_t> read(std::span<std::uint8_t> into) override {
+      KIN_TRY_ASSIGN(const std::size_t got, read_up_to(fd_, into, path_));
+      unreported_ += got;
+      return got;
+    }
+    std::uint64_t take_unreported() { return std::exchange(unreported_, 0); }
+
+   private:
+    const int fd_;
+    const std::string& path_;
+    std::uint64_t unreported_ = 0;
+  };
+  std::array<std::uint8_t, kHeadBytes> head;
+  KIN_TRY_ASSIGN(const std::size_t size, read_up_to_at(fd, head, 0, path));
+  if (opener_.detect(ByteView(head).first(size)) == nullptr) return std::optional<std::uint64_t>();
+  File file(fd, path);
+  KIN_TRY_ASSIGN(const std::optional<Extent> extent, opener_.open(file, [&](NewObject object) {
+    FilePart part;
+    part.size = file.take_unreported();
+    part.objects.push_back(std::move(object));
+    return emit(std::move(part));
+  }));
+  if (!extent) {
+    if (::lseek(fd, 0, SEEK_SET) < 0) return errno_error("cannot read", path);
+    return std::optional<std::uint64_t>();
   }
+  FilePart part;
+  part.size = file.take_unreported();
+  part.extents.push_back(*extent);
+  if (!emit(std::move(part))) return interrupted();
+  return std::optional(extent->size);
 }
 
 Result<std::uint64_t> FileReader::read_stream(int fd, const std::string& name, const Emit& emit,
                                               const std::stop_token& stop) {
-  const Read read = [&](std::span<std::uint8_t> into) { return read_pipe(fd, into, name, stop); };
+  const Segmenter::Read read = [&](std::span<std::uint8_t> into) { return read_pipe(fd, into, name, stop); };
   return read_run(read, std::numeric_limits<std::uint64_t>::max(), emit);
 }
 
@@ -89,11 +103,19 @@ Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit) {
   node.attributes = std::move(entry.node.attributes);
   entry.node = std::move(node);
 
-  const Read read = [&](std::span<std::uint8_t> into) { return read_up_to(fd.get(), into, entry.path); };
+  const Segmenter::Read read = [&](std::span<std::uint8_t> into) {
+    return read_up_to(fd.get(), into, entry.path);
+  };
   const auto size = static_cast<std::uint64_t>(before.st_size);
   const bool sparse = static_cast<std::uint64_t>(before.st_blocks) * 512 < size;
   std::uint64_t done = 0;
-  if (!sparse) {
+  std::optional<std::uint64_t> opened;
+  if (!sparse && opens_) {
+    KIN_TRY_ASSIGN(opened, read_container(fd.get(), entry.path, emit));
+  }
+  if (opened) {
+    done = *opened;
+  } else if (!sparse) {
     // Files of /proc say that they are empty, and are not.
     const std::uint64_t limit = size == 0 ? std::numeric_limits<std::uint64_t>::max() : size;
     KIN_TRY_ASSIGN(done, read_run(read, limit, emit));

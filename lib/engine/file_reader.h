@@ -2,11 +2,13 @@
 // One instance per thread.
 #pragma once
 
-#include "lib/engine/block_store.h"
+#include "lib/engine/container_opener.h"
 #include "lib/engine/node_io.h"
+#include "lib/engine/segmenter.h"
 #include "lib/engine/walker.h"
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -14,26 +16,26 @@
 
 namespace kin {
 
-struct NewObject {
-  ObjectId id;
-  Bytes bytes;
-  Sketch sketch;
-  std::optional<ObjectId> previous;  // what the file had in its place before
-  bool is_new = false;               // neither stored nor on its way
-};
-
-// Some of a file's content: extents, and the objects that the data extents name, in the same order.
+// Some of a file's content: extents, and objects that they need. Where both are data they are in the same
+// order; a container's objects come before its extent.
 struct FilePart {
   std::vector<Extent> extents;
   std::vector<NewObject> objects;
-  std::uint64_t size = 0;
+  std::uint64_t size = 0;  // bytes of the file that were read for it
+
+  std::size_t object_bytes() const {
+    std::size_t bytes = 0;
+    for (const NewObject& object : objects) bytes += object.bytes.size();
+    return bytes;
+  }
 };
 
 class FileReader {
  public:
   using Emit = std::function<bool(FilePart part)>;  // false: stop
 
-  explicit FileReader(const BlockStore& store);
+  // Containers of these formats are opened.
+  FileReader(const BlockStore& store, const Formats& formats);
 
   // Opens and reads the entry's file. The node becomes what the file was when it was opened, and its size
   // what was read. True if the file stayed the same meanwhile. Holes are skipped, not read. cancelled if
@@ -45,14 +47,15 @@ class FileReader {
                                     const std::stop_token& stop);
 
  private:
-  using Read = std::function<Result<std::size_t>(std::span<std::uint8_t> into)>;  // less than asked: the end
-
   // Up to `limit` bytes or the end.
-  Result<std::uint64_t> read_run(const Read& read, std::uint64_t limit, const Emit& emit);
+  Result<std::uint64_t> read_run(const Segmenter::Read& read, std::uint64_t limit, const Emit& emit);
+  // The file's size, if it is a container and opens. Otherwise the file stands where it stood.
+  Result<std::optional<std::uint64_t>> read_container(int fd, const std::string& path, const Emit& emit);
 
-  const BlockStore& store_;
+  Segmenter segmenter_;
+  ContainerOpener opener_;
+  const bool opens_;  // any format
   OwnerNames names_;
-  Bytes buffer_;
 };
 
 }  // namespace kin

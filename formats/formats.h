@@ -1,0 +1,15 @@
+// Every container format and coding that this kin knows: the one list of them is registry.cpp.
+#pragma once
+
+#include "lib/container/container_format.h"
+
+namespace kin::formats {
+
+const Formats& all();
+
+// One per file.
+extern const ContainerFormat kGzip;
+extern const ContainerFormat kTar;
+extern const ContainerFormat kZip;
+
+}  // namespace kin::formats
