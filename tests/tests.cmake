@@ -90,7 +90,7 @@ add_executable(container_tests
 )
 target_compile_options(container_tests PRIVATE ${test_options})
 target_precompile_headers(container_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
-target_link_libraries(container_tests PRIVATE kin_settings catch_main kin_formats kin_store kin_lib)
+target_link_libraries(container_tests PRIVATE kin_settings catch_main test_data kin_formats kin_store kin_lib)
 target_compile_definitions(container_tests PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
 add_test(NAME unit_containers COMMAND container_tests)
 add_dependencies(unit_tests container_tests)

@@ -37,6 +37,7 @@ class Trial {
   std::size_t wrong() const { return wrong_; }
   std::size_t seen() const { return seen_; }
   bool at_end() const { return block_ == input_.blocks.size(); }
+  bool predicts_all() const { return at_end() && wrong_ == 0 && !skipped_; }
 
   // Until so many tokens are seen in all, or more than `most_wrong` of them were not as predicted.
   void run(std::size_t tokens, std::size_t most_wrong) {
@@ -80,6 +81,7 @@ class Trial {
   }
 
   void skip(std::uint32_t size) {
+    skipped_ = true;
     for (const std::uint32_t end = at_ + size; at_ < end;) {
       Token token = predictor_->predict(at_, input_.window.end());
       if (token.length > end - at_) token = {};
@@ -95,6 +97,7 @@ class Trial {
   std::uint32_t at_;
   std::size_t block_ = 0, token_ = 0, seen_ = 0, wrong_ = 0;
   std::uint32_t into_block_ = 0;
+  bool skipped_ = false;  // bytes whose tokens are not known
 };
 
 // What the tokens tell without a trial.
@@ -291,12 +294,12 @@ Parameters with_block_rule(const EstimateInput& input, Parameters parameters) {
   return out;
 }
 
-Parameters estimate(const EstimateInput& input, const std::optional<Parameters>& expected) {
+Estimate estimate(const EstimateInput& input, const std::optional<Parameters>& expected) {
   auto tables = std::make_unique<ChainTables>();
   if (expected) {
     Trial trial(input, *expected, std::move(tables));
     trial.run(kRounds.back(), 0);
-    if (trial.wrong() == 0) return with_block_rule(input, *expected);
+    if (trial.wrong() == 0) return {with_block_rule(input, *expected), trial.predicts_all()};
     tables = trial.take_tables();
   }
   std::vector<std::unique_ptr<Trial>> trials;
@@ -313,7 +316,7 @@ Parameters estimate(const EstimateInput& input, const std::optional<Parameters>&
       if (trial->wrong() == 0) {
         Parameters exact = parameters;
         exact.rule = BlockRule::none;
-        return with_block_rule(input, exact);
+        return {with_block_rule(input, exact), trial->predicts_all()};
       }
     }
     if (leaves || trial->at_end()) tables = trial->take_tables();
@@ -343,9 +346,9 @@ Parameters estimate(const EstimateInput& input, const std::optional<Parameters>&
     optimal.chain = 512;
     Trial trial(input, optimal, std::make_unique<ChainTables>());
     trial.run(std::min((*winner)->seen(), kRounds[2]), SIZE_MAX);
-    if (trial.wrong() * (*winner)->seen() < (*winner)->wrong() * trial.seen()) return optimal;
+    if (trial.wrong() * (*winner)->seen() < (*winner)->wrong() * trial.seen()) return {optimal};
   }
-  return with_block_rule(input, out);
+  return {with_block_rule(input, out)};
 }
 
 }  // namespace kin::formats::deflate

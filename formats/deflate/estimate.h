@@ -16,8 +16,15 @@ struct EstimateInput {
   bool last = false;  // the window has the stream's end
 };
 
+struct Estimate {
+  Parameters parameters;
+  // These parameters predict every token of the blocks, and there is nothing but tokens in them: no search
+  // has to be made again to know what a predictor would answer.
+  bool predicts_all = false;
+};
+
 // `expected` is tried first, and taken if it predicts every token of the trial.
-Parameters estimate(const EstimateInput& input, const std::optional<Parameters>& expected);
+Estimate estimate(const EstimateInput& input, const std::optional<Parameters>& expected);
 // Only what the block ends tell: the rule, with the rest as it is.
 Parameters with_block_rule(const EstimateInput& input, Parameters parameters);
 

@@ -144,11 +144,17 @@ Result<Piece> Opener::State::take_piece() {
 
   const EstimateInput input{std::span(blocks).first(count), codec.window(), ended};
   PieceHeader header{ended, count, std::nullopt};
-  const Parameters best = doubt ? estimate(input, parameters) : with_block_rule(input, *parameters);
+  const Estimate estimated =
+      doubt ? estimate(input, parameters) : Estimate{with_block_rule(input, *parameters)};
+  const Parameters& best = estimated.parameters;
+  const bool whole_stream = ended && !started;
   if (!started || best != *parameters) header.parameters = best;
   started = true;
   parameters = best;
-  if (header.parameters) codec.set_parameters(best);
+  if (whole_stream && estimated.predicts_all)
+    codec.expect_tokens(best, input.blocks);
+  else if (header.parameters)
+    codec.set_parameters(best);
 
   WireWriter out;
   encode_piece_header(out, header);
@@ -176,6 +182,7 @@ Result<Piece> Opener::State::take_piece() {
 }
 
 Result<void> Opener::State::compare(const Piece& piece) {
+  record.rewind();
   KIN_TRY_ASSIGN(const Bytes rebuilt, decoder.add(piece.plain, piece.reconstruction));
   record.clear();
   const ByteView kept = bits.kept();

@@ -27,8 +27,9 @@ struct PredictionRecord {
   void clear() {  // and keeps the memory for the next piece
     answers.clear();
     hops.clear();
-    next_answer = next_hops = 0;
+    rewind();
   }
+  void rewind() { next_answer = next_hops = 0; }
 };
 
 class RecordingPredictor final : public Predictor {

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace kin::formats::deflate {
 
@@ -33,6 +34,9 @@ class StreamCodec {
   void add_plain(ByteView plain);
   // For the blocks from here on. A change of more than the block rule forgets how places were inserted.
   void set_parameters(const Parameters& parameters);
+  // The same at the start of a stream that ends with these blocks, when it is known that a predictor with the
+  // parameters would answer with their tokens: they are noted as its answers.
+  void expect_tokens(const Parameters& parameters, std::span<const Block> blocks);
 
   // Codes one block that starts at window().position(), and moves that on. `last` says that window() holds
   // the stream's last bytes. False if what was decoded is no block. Of a block with tokens, or an empty one
