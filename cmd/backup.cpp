@@ -1,16 +1,15 @@
 #include "lib/engine/backup.h"
 
+#include "cmd/backup_report.h"
 #include "cmd/backup_sources.h"
 #include "cmd/child_process.h"
-#include "cmd/progress.h"
 #include "cmd/snapshot_options.h"
-#include "cmd/version.h"
+#include "formats/formats.h"
 #include "lib/base/worker_pool.h"
 #include "lib/engine/backup_totals.h"
 #include "lib/engine/dry_run_store.h"
 
-#include <array>
-#include <pwd.h>
+#include <set>
 #include <unistd.h>
 
 namespace kin::cmd {
@@ -22,39 +21,8 @@ struct BackupOptions {
   std::string exclude_larger_than, as_path, host, time, stdin_name = "stdin", effort = "normal";
   bool exclude_caches = false, one_file_system = false, dry_run = false, from_stdin = false,
        from_command = false;
-  bool skip_if_unchanged = false, force = false;
-};
-
-class BackupLines : public BackupObserver {
- public:
-  explicit BackupLines(Context& context) : context_(context), progress_(context) {}
-
-  void on_entry(const WalkEntry& entry, Change change) override {
-    if (entry.kind == WalkEntry::Kind::file) progress_.add_files(1);
-    if (change == Change::unmodified) progress_.add_bytes(entry.node.size);
-    const char* const word = change == Change::added     ? "new"
-                             : change == Change::changed ? "changed"
-                                                         : "unmodified";
-    if (context_.options.verbose > (change == Change::unmodified ? 1 : 0)) {
-      context_.print(fmt::format("{:<10} {}", word, printable(entry.path)));
-      Json fields{{"action", word}, {"size", entry.node.size}};
-      set_path(fields, "item", entry.path);
-      context_.json("verbose_status", fields);
-    }
-    progress_.tick(entry.path);
-  }
-  void on_read(const std::string& path, std::uint64_t bytes) override {
-    progress_.add_bytes(bytes);
-    progress_.tick(path);
-  }
-  void on_skipped(const std::string&, const Error& error) override { context_.warn(error.message()); }
-  void on_warning(const std::string& message) override { context_.warn(message); }
-
-  Progress& progress() { return progress_; }
-
- private:
-  Context& context_;
-  Progress progress_;
+  bool skip_if_unchanged = false, force = false, no_unpack = false;
+  std::vector<std::string> unpack_only;
 };
 
 Result<WalkOptions> walk_options(const BackupOptions& options, Context& context) {
@@ -81,24 +49,12 @@ Result<WalkOptions> walk_options(const BackupOptions& options, Context& context)
 }
 
 Result<Snapshot> describe(const BackupOptions& options, const WalkOptions& walk) {
-  Snapshot snapshot;
-  snapshot.time = now();
-  if (!options.time.empty()) {
-    KIN_TRY_ASSIGN(snapshot.time, parse_time(options.time));
-  }
-  std::array<char, 256> host{};
-  ::gethostname(host.data(), host.size() - 1);
-  snapshot.host = options.host.empty() ? host.data() : options.host;
-  snapshot.uid = ::geteuid();
-  snapshot.gid = ::getegid();
-  if (const passwd* user = ::getpwuid(snapshot.uid)) snapshot.user = user->pw_name;
+  KIN_TRY_ASSIGN(Snapshot snapshot, new_snapshot(options.time, options.host, options.tags));
   // Also those that are not there today: with other paths it would not be found as the parent tomorrow.
   for (const BackupSource& source : walk.sources)
     snapshot.paths.push_back(absolute_path(options.as_path.empty() ? source.path : "/" + options.as_path));
   if (walk.sources.empty()) snapshot.paths.push_back("/" + options.stdin_name);
   std::sort(snapshot.paths.begin(), snapshot.paths.end());
-  snapshot.tags = store::split_tags(options.tags);
-  snapshot.program_version = std::string("kin ") + kVersion;
   return snapshot;
 }
 
@@ -113,43 +69,21 @@ Result<std::optional<store::StoredSnapshot>> find_parent(store::Repository& repo
   return std::optional<store::StoredSnapshot>();
 }
 
-void print_summary(Context& context, const BackupResult& result, const BackupOptions& options,
-                   double seconds) {
-  const SnapshotSummary& s = result.summary;
-  const double ratio =
-      s.bytes_stored > 0 ? static_cast<double>(s.bytes_added) / static_cast<double>(s.bytes_stored) : 1;
-  context.print(fmt::format("files: {} new, {} changed, {} unmodified; {} directories", grouped(s.files_new),
-                            grouped(s.files_changed), grouped(s.files_unmodified), grouped(s.directories)));
-  context.print(fmt::format("read {} of {}; {} {} as {} ({:.2f}:1)", human_bytes(s.bytes_read),
-                            human_bytes(s.bytes), options.dry_run ? "would store" : "stored",
-                            human_bytes(s.bytes_added), human_bytes(s.bytes_stored), ratio));
-  const std::string time =
-      fmt::format("{} files, {} in {}", grouped(s.files), human_bytes(s.bytes), human_duration(seconds));
-  if (options.dry_run) {
-    context.print(time + "; dry run: nothing was written");
-  } else if (result.snapshot) {
-    context.print(fmt::format("{}; snapshot {} saved", time, result.snapshot->short_hex()));
-  } else {
-    context.print(time + "; nothing has changed, no snapshot saved");
-  }
-  if (s.skipped > 0)
-    context.warn(
-        fmt::format("{} file{} could not be read whole", grouped(s.skipped), s.skipped == 1 ? "" : "s"));
-  Json fields{{"files_new", s.files_new},
-              {"files_changed", s.files_changed},
-              {"files_unmodified", s.files_unmodified},
-              {"dirs", s.directories},
-              {"data_objects", s.objects_added},
-              {"data_added", s.bytes_added},
-              {"data_added_packed", s.bytes_stored},
-              {"bytes_read", s.bytes_read},
-              {"total_files_processed", s.files},
-              {"total_bytes_processed", s.bytes},
-              {"total_duration", seconds},
-              {"skipped", s.skipped},
-              {"dry_run", options.dry_run}};
-  if (result.snapshot && !options.dry_run) fields["snapshot_id"] = result.snapshot->hex();
-  context.json("summary", fields);
+// The formats of containers that are to be opened.
+Result<std::vector<ContainerFormat>> chosen_formats(const BackupOptions& options) {
+  const auto all = formats::all().containers;
+  if (options.no_unpack) return std::vector<ContainerFormat>();
+  if (options.unpack_only.empty()) return std::vector<ContainerFormat>(all.begin(), all.end());
+  std::vector<ContainerFormat> chosen;
+  std::set<std::string> wanted(options.unpack_only.begin(), options.unpack_only.end());
+  for (const ContainerFormat& format : all)
+    if (wanted.erase(format.name) > 0) chosen.push_back(format);
+  if (wanted.empty()) return chosen;
+  std::string known;
+  for (const ContainerFormat& format : all)
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", format.name);
+  return Error(ErrorCode::invalid_argument, fmt::format("--unpack-only: kin does not know '{}'; it knows {}",
+                                                        printable(*wanted.begin()), known));
 }
 
 // kin backup as the first command ever typed: it makes the default repository. True if it did.
@@ -176,32 +110,6 @@ Result<BackupResult> dry_run(store::Repository& repository, const BackupRequest&
   return backup(store, log, request, report, stop);
 }
 
-// True if this backup met damage. What earlier ones met and stored again is worth a line, but no alarm every
-// night.
-bool tell_of_damage(Context& context, const store::Repository& repository, std::size_t lost_before,
-                    bool is_dry_run) {
-  const std::size_t lost = repository.lost_packs().size();
-  if (lost == 0) return false;
-  const bool one = lost == 1;
-  const bool met = repository.times_stored_again() > 0 || lost != lost_before;
-  const std::string what = fmt::format("{} pack{} of the repository {} missing or damaged", lost,
-                                       one ? "" : "s", one ? "is" : "are");
-  if (!met) {
-    context.warn(
-        fmt::format("{}; no file of this backup needs {} (kin check --read-data names those of older "
-                    "snapshots that do)",
-                    what, one ? "it" : "them"));
-    return false;
-  }
-  context.warn(fmt::format(
-      "{}: older snapshots may have lost files (kin check --read-data names them). What this backup met of "
-      "{} "
-      "{} stored again{}",
-      what, one ? "it" : "them", is_dry_run ? "would be" : "was",
-      lost == lost_before || is_dry_run ? "" : "; back up once more for what it had passed before"));
-  return true;
-}
-
 Result<ExitCode> run_backup(Context& context, const BackupOptions& options) {
   if (options.from_command && options.paths.empty())
     return Error(ErrorCode::invalid_argument, "--stdin-from-command needs a command: -- CMD ARG...");
@@ -214,6 +122,8 @@ Result<ExitCode> run_backup(Context& context, const BackupOptions& options) {
   if (!is_safe_name(options.stdin_name))
     return Error(ErrorCode::invalid_argument, "--stdin-filename must be a plain file name");
   BackupRequest request;
+  KIN_TRY_ASSIGN(const std::vector<ContainerFormat> unpacked, chosen_formats(options));
+  request.formats = {unpacked, formats::all().codings};
   if (!streamed) {
     KIN_TRY_ASSIGN(request.walk, walk_options(options, context));
   }
@@ -246,9 +156,7 @@ Result<ExitCode> run_backup(Context& context, const BackupOptions& options) {
   request.read_all = options.force;
   request.skip_if_unchanged = options.skip_if_unchanged;
   request.jobs = context.jobs();
-  request.effort = options.effort == "fast"  ? Effort::fast()
-                   : options.effort == "max" ? Effort::max()
-                                             : Effort::normal();
+  request.effort = effort_named(options.effort);
   if (!options.dry_run) {
     KIN_TRY_ASSIGN(const std::size_t adopted, repository->begin_writing(context.stop()));
     if (adopted > 0)
@@ -277,7 +185,7 @@ Result<ExitCode> run_backup(Context& context, const BackupOptions& options) {
   counting.request_stop();
   KIN_TRY(counter.wait());
   if (!result) return std::move(result).error();
-  print_summary(context, *result, options, report.progress().seconds());
+  print_backup(context, *result, options.dry_run, report.progress().seconds());
   if (first) context.print("kin restore latest --target DIR brings it back");
   const bool damaged = tell_of_damage(context, *repository, lost_before, options.dry_run);
   return result->summary.skipped > 0 || damaged ? ExitCode::incomplete : ExitCode::ok;
@@ -314,6 +222,13 @@ Action define_backup(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--skip-if-unchanged", options->skip_if_unchanged, "make no snapshot if nothing has changed");
   app.add_flag("-f,--force", options->force, "read every file again, changed or not");
+  CLI::Option* const no_unpack =
+      app.add_flag("--no-unpack", options->no_unpack, "store archives and other containers as they are");
+  app.add_option("--unpack-only", options->unpack_only,
+                 "open only containers of these types (gzip,zip,tar ...)")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->excludes(no_unpack);
   return [options](Context& context) { return run_backup(context, *options); };
 }
 

@@ -1,6 +1,7 @@
 #include "store/check.h"
 
 #include "cmd/context.h"
+#include "formats/formats.h"
 #include "lib/base/text.h"
 
 namespace kin::cmd {
@@ -25,15 +26,25 @@ Result<ExitCode> run_check(Context& context, const CheckOptions& options) {
   observer.on_progress = [&](const std::string& what, std::uint64_t done, std::uint64_t total) {
     context.progress(fmt::format("checking {}: {} of {}", what, grouped(done), grouped(total)));
   };
-  KIN_TRY_ASSIGN(const store::CheckStats stats, store::check(*repository, subset, observer, context.stop()));
+  KIN_TRY_ASSIGN(const store::CheckStats stats,
+                 store::check(*repository, formats::all(), subset, observer, context.stop()));
   context.progress("");
   context.print(fmt::format("{} snapshots, {} tree nodes, {} objects, {} packs", grouped(stats.snapshots),
                             grouped(stats.trees), grouped(stats.objects), grouped(stats.packs)));
   if (stats.packs_read > 0)
     context.print(fmt::format("read {} packs, {}", grouped(stats.packs_read), human_bytes(stats.bytes_read)));
-  if (stats.unindexed_packs > 0)
-    context.print(fmt::format("{} packs belong to no finished backup; that is no damage",
-                              grouped(stats.unindexed_packs)));
+  if (stats.containers > 0)
+    context.print(fmt::format("put {} container{} together again", grouped(stats.containers),
+                              stats.containers == 1 ? "" : "s"));
+  if (stats.unindexed_packs > 0) {
+    // Where something is missing, it may be in there: a pack that is back after the index was made without
+    // it.
+    const char* const meaning = stats.problems == 0
+                                    ? "of no finished backup; that is no damage"
+                                    : "that no index lists: kin rebuild-index may find what is missing there";
+    context.print(fmt::format("{} pack{} {}", grouped(stats.unindexed_packs),
+                              stats.unindexed_packs == 1 ? "" : "s", meaning));
+  }
   context.json("summary", {{"num_errors", stats.problems},
                            {"snapshots", stats.snapshots},
                            {"trees", stats.trees},
@@ -41,6 +52,7 @@ Result<ExitCode> run_check(Context& context, const CheckOptions& options) {
                            {"packs", stats.packs},
                            {"packs_read", stats.packs_read},
                            {"bytes_read", stats.bytes_read},
+                           {"containers", stats.containers},
                            {"unindexed_packs", stats.unindexed_packs}});
   if (stats.problems == 0) {
     context.print("no problems were found");
@@ -53,7 +65,8 @@ Result<ExitCode> run_check(Context& context, const CheckOptions& options) {
 
 Action define_check(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
-  app.add_flag("--read-data", options->read_data, "read every pack and decode every block");
+  app.add_flag("--read-data", options->read_data,
+               "read every pack, decode every block, put every container together again");
   app.add_option("--read-data-subset", options->subset, "read a part: n/t (the n-th of t), 5%, 2G");
   return [options](Context& context) { return run_check(context, *options); };
 }

@@ -105,8 +105,8 @@ std::string first_line(std::string_view text);  // without its line end, of what
 // Environment, file, command or prompt. `confirm` asks twice at a prompt.
 Result<std::string> read_password(const Context& context, const std::string& prompt, bool confirm);
 
-// For the few who change what is there instead of adding to it: one at a time, on this machine. Held until the
-// descriptor is closed.
+// For the few who change what is there instead of adding to it: one at a time, on this machine. Held until
+// the descriptor is closed.
 Result<Fd> lock_repository(const std::string& location, const std::stop_token& stop);
 // Locked, so that two cannot make it at once and each go on with a key of its own.
 Result<void> create_repository(const std::string& location, const std::optional<std::string>& password);

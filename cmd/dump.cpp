@@ -1,13 +1,10 @@
-#include "cmd/tree_walk.h"
-#include "formats/tar_writer.h"
+#include "cmd/archive_tree.h"
+#include "cmd/snapshot_options.h"
 #include "lib/base/file.h"
 #include "lib/engine/path_filter.h"
 
-#include <array>
 #include <fcntl.h>
-#include <map>
 #include <ostream>
-#include <tuple>
 #include <unistd.h>
 
 namespace kin::cmd {
@@ -17,8 +14,6 @@ struct DumpOptions {
   store::SnapshotFilter filter;
   std::string snapshot, path, archive = "tar", target;
 };
-
-using Write = formats::TarWriter::Write;
 
 // Stdout, or a new file that goes away again unless commit() is reached: half a file looks too much like a
 // whole one.
@@ -63,77 +58,6 @@ class Output {
   std::string target_;
 };
 
-// One object in memory at a time.
-Result<void> write_content(ObjectReader& reader, const Node& file, const Write& write,
-                           const std::stop_token& stop) {
-  static constexpr std::array<std::uint8_t, 64 << 10> kZeros{};
-  return for_each_extent(reader, file.content, [&](const Extent& extent, std::uint64_t) -> Result<void> {
-    if (stop.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
-    if (extent.kind == Extent::Kind::data) {
-      KIN_TRY_ASSIGN(const auto object, reader.load(extent.id));
-      if (object->size() != extent.size)
-        return Error(ErrorCode::corrupt, fmt::format("object {} has {} bytes, not {}", extent.id.short_hex(),
-                                                     object->size(), extent.size));
-      return write(*object);
-    }
-    for (std::uint64_t left = extent.size; left > 0;) {
-      if (stop.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
-      const std::uint64_t size = std::min<std::uint64_t>(left, kZeros.size());
-      KIN_TRY(write(ByteView(kZeros).first(size)));
-      left -= size;
-    }
-    return {};
-  });
-}
-
-class TarDump {
- public:
-  TarDump(Context& context, ObjectReader& reader, Write write)
-      : context_(context), reader_(reader), tar_(std::move(write)) {}
-
-  // `path` is "/" + the name in the archive.
-  Result<void> add(const Node& node, const std::string& path) {
-    const std::string name = path.substr(1);
-    if (node.type == NodeType::socket) {
-      context_.warn(fmt::format("{} is a socket, and tar has none: left out", printable(path)));
-      return {};
-    }
-    if (node.links > 1 && node.type != NodeType::directory) {
-      const auto [first, is_first] =
-          first_names_.try_emplace({node.device, node.inode, content_digest(node)}, name);
-      if (!is_first) return tar_.add_link(node, name, first->second);
-    }
-    KIN_TRY_ASSIGN(const std::vector<formats::DataRange> data, data_ranges(node));
-    const bool sparse = node.size > 0 && (data.size() != 1 || data.front().size != node.size);
-    KIN_TRY(sparse ? tar_.add_sparse(node, name, data) : tar_.add(node, name));
-    auto written = write_content(
-        reader_, node, [&](ByteView bytes) { return tar_.write(bytes); }, context_.stop());
-    if (!written) return std::move(written).error().context("cannot dump " + printable(path));
-    return {};
-  }
-  Result<void> finish() { return tar_.finish(); }
-
- private:
-  Result<std::vector<formats::DataRange>> data_ranges(const Node& node) {
-    std::vector<formats::DataRange> out;
-    KIN_TRY(for_each_extent(reader_, node.content,
-                            [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
-                              if (extent.kind == Extent::Kind::hole) return {};
-                              if (out.empty() || out.back().offset + out.back().size != offset)
-                                out.push_back({offset, 0});
-                              out.back().size += extent.size;
-                              return {};
-                            }));
-    return out;
-  }
-
-  Context& context_;
-  ObjectReader& reader_;
-  formats::TarWriter tar_;
-  // By device, inode and content, of files with several names.
-  std::map<std::tuple<std::uint64_t, std::uint64_t, Digest>, std::string> first_names_;
-};
-
 Result<ExitCode> run_dump(Context& context, const DumpOptions& options) {
   std::string text = options.snapshot;
   if (!options.path.empty()) text += (text.find(':') == std::string::npos ? ":" : "/") + options.path;
@@ -151,23 +75,18 @@ Result<ExitCode> run_dump(Context& context, const DumpOptions& options) {
                  "name one by --target");
 
   KIN_TRY_ASSIGN(const auto output, Output::open(context, options.target));
-  const Write write = [&](ByteView bytes) { return output->write(bytes); };
+  const ArchiveTree::Write write = [&](ByteView bytes) { return output->write(bytes); };
   if (!directory) {
     auto written = write_content(*repository, place.node, write, context.stop());
     if (!written) return std::move(written).error().context("cannot dump " + shown);
   } else {
-    TarDump dump(context, *repository, write);
+    ArchiveTree dump(context, *repository, {&formats::tar_form(), nullptr}, write);
     // Names in the archive start where PATH does: SNAPSHOT:PATH makes that directory the root, as for
     // restore.
     std::string root;
     for (const std::string& name : path_components(options.path)) root += "/" + name;
     if (!root.empty()) KIN_TRY(dump.add(place.node, root));
-    TreeVisitor visitor;
-    visitor.enter = [&](const Node& node, const std::string& path) -> Result<bool> {
-      KIN_TRY(dump.add(node, path));
-      return true;
-    };
-    KIN_TRY(walk_tree(*repository, place.node.subtree, root, visitor, context.stop()));
+    KIN_TRY(dump.add_below(place.node.subtree, root));
     KIN_TRY(dump.finish());
   }
   KIN_TRY(output->commit());

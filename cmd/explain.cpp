@@ -1,5 +1,6 @@
+#include "cmd/container_tree.h"
 #include "cmd/object_origins.h"
-#include "lib/object/content.h"
+#include "lib/container/content_source.h"
 #include "store/object_storage.h"
 
 #include <set>
@@ -14,12 +15,13 @@ struct ExplainOptions {
   std::string place, path;
 };
 
-// A part of the file: an object, or a hole.
+// A part of the file: an object, or a hole; or an object that a container needs.
 struct Piece {
   Extent extent;
-  std::uint64_t offset = 0;
+  std::uint64_t offset = 0;  // of the container, where it is in one
+  bool in_container = false;
   bool repeated = false;  // the file has this object before
-  store::StorageChain chain;
+  store::StorageChain chain = {};
 
   bool is_hole() const { return extent.kind == Extent::Kind::hole; }
   // Once for each object, however often the file has it.
@@ -44,16 +46,11 @@ class Explanation {
   Result<void> gather() {
     KIN_TRY(for_each_extent(
         repository_, place_.node.content,
-        [&](const Extent& extent, std::uint64_t offset) { return add(extent, offset); },
-        [&](const ObjectId& list) {
-          // If it is in no index, loading it fails next, and says so.
-          const auto where = repository_.find_location(list);
-          if (where && *where)
-            totals_.list_bytes +=
-                store::share_of((*where)->size, (*where)->range.size, (*where)->content_size);
-          ++totals_.lists;
-          return true;
-        }));
+        [&](const Extent& extent, std::uint64_t offset) {
+          return extent.kind == Extent::Kind::container ? add_container(extent, offset)
+                                                        : add(Piece{extent, offset});
+        },
+        [&](const ObjectId& list) { return count_list(list), true; }));
     std::unordered_set<ObjectId, ObjectIdHash> bases;
     for (const Piece& piece : pieces_)
       for (const store::StoredObject& link : piece.chain.links)
@@ -68,7 +65,15 @@ class Explanation {
   Json json() const;
 
  private:
-  Result<void> add(const Extent& extent, std::uint64_t offset);
+  struct Container {
+    Extent extent;
+    std::uint64_t offset = 0;
+    ContainerTree tree;
+  };
+
+  Result<void> add(Piece piece);
+  Result<void> add_container(const Extent& container, std::uint64_t offset);
+  void count_list(const ObjectId& list);
   void print_piece(const Piece& piece) const;
   std::string origin_text(const ObjectId& base) const;
   Json piece_json(const Piece& piece) const;
@@ -78,14 +83,40 @@ class Explanation {
   store::Repository& repository_;
   const TreePlace& place_;
   std::vector<Piece> pieces_;  // that are told of one by one
+  std::vector<Container> containers_;
   ExplainTotals totals_;
   std::unordered_set<ObjectId, ObjectIdHash> seen_;
   Origins origins_;
 };
 
-Result<void> Explanation::add(const Extent& extent, std::uint64_t offset) {
+void Explanation::count_list(const ObjectId& list) {
+  // If it is in no index, loading it fails next, and says so.
+  const auto where = repository_.find_location(list);
+  if (where && *where)
+    totals_.list_bytes += store::share_of((*where)->size, (*where)->range.size, (*where)->content_size);
+  ++totals_.lists;
+}
+
+Result<void> Explanation::add_container(const Extent& container, std::uint64_t offset) {
+  KIN_TRY_ASSIGN(ContainerTree tree, container_tree(context_, repository_, container));
+  containers_.push_back({container, offset, std::move(tree)});
+  return for_each_object(repository_, {container}, [&](const Extent& extent) -> Result<bool> {
+    if (extent.kind == Extent::Kind::list) return count_list(extent.id), true;
+    Extent object = extent;
+    if (extent.kind == Extent::Kind::container) {
+      // The extent has the container's size; what is stored is the recipe.
+      KIN_TRY_ASSIGN(const auto where, repository_.find_location(extent.id));
+      object = {Extent::Kind::data, where ? where->size : 0, extent.id};
+    }
+    KIN_TRY(add(Piece{object, offset, true}));
+    return true;
+  });
+}
+
+Result<void> Explanation::add(Piece piece) {
   if (context_.stop().stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
-  Piece piece{extent, offset, false, {}};
+  const Extent& extent = piece.extent;
+  const std::uint64_t offset = piece.offset;
   ++totals_.pieces;
   if (piece.is_hole()) {
     ++totals_.holes;
@@ -192,11 +223,19 @@ void Explanation::print() const {
     line("Size:", human_bytes(size) + ": an empty file takes nothing besides its entry in the tree");
     return;
   }
+  std::uint64_t members = 0;
+  for (const Container& container : containers_) members += container.tree.count;
   line("Size:",
-       fmt::format("{} in {}{}", human_bytes(size), counted(totals_.objects, "object"),
+       fmt::format("{}{} in {}{}", human_bytes(size),
+                   containers_.empty() ? "" : fmt::format(", opened: {}", counted(members, "member")),
+                   counted(totals_.objects, "object"),
                    totals_.holes == 0 ? ""
                                       : fmt::format(" and {} of together {}", counted(totals_.holes, "hole"),
                                                     human_bytes(totals_.hole_bytes))));
+  for (const Container& container : containers_) {
+    context_.print_always("");
+    print_tree(context_, container.tree, context_.options.verbose > 0 ? SIZE_MAX : kShownPieces);
+  }
   context_.print_always("");
   context_.print_always(row("object", "size", "features", "stored as", "takes", "pack, byte"));
   bool delta = false, about = false, repeated = false;
@@ -256,7 +295,8 @@ Json Explanation::piece_json(const Piece& piece) const {
   const std::vector<store::StoredObject>& links = piece.chain.links;
   Json out{{"id", piece.extent.id.hex()}};
   if (!links.empty()) out = link_json(links.front());
-  out.update({{"offset", piece.offset}, {"size", piece.extent.size}, {"stored_size", piece.stored()}});
+  out.update({{"size", piece.extent.size}, {"stored_size", piece.stored()}});
+  if (!piece.in_container) out["offset"] = piece.offset;
   if (piece.repeated) out["repeated"] = true;
   if (piece.chain.damage) out["damage"] = piece.chain.damage->message();
   const auto set_origin = [&](Json& base, const ObjectId& id) {
@@ -307,6 +347,15 @@ Json Explanation::json() const {
              {"blocks_to_decode", totals_.blocks.size()},
              {"bytes_to_decode", totals_.decoded_bytes},
              {"depth", totals_.most_deltas}}}};
+  if (!containers_.empty()) {
+    Json containers = Json::array();
+    for (const Container& container : containers_) {
+      Json fields = tree_json(container.tree);
+      fields.update({{"offset", container.offset}, {"size", container.extent.size}});
+      containers.push_back(std::move(fields));
+    }
+    out["containers"] = std::move(containers);
+  }
   set_path(out, "path", place_.path);
   return out;
 }

@@ -16,14 +16,15 @@
 
 namespace kin::cmd {
 
-extern const Command kBackup, kCache, kCheck, kCompletion, kDelta, kDiff, kDump, kExplain, kFind, kInit, kKey,
-    kLs, kPatch, kRebuildIndex, kRestore, kSnapshots, kStats, kTag;
+extern const Command kBackup, kCache, kCheck, kCompletion, kDelta, kDiff, kDump, kExplain, kExport, kFind,
+    kImport, kInit, kKey, kLs, kPatch, kRebuildIndex, kRestore, kSnapshots, kStats, kTag;
 
 namespace {
 
 const Command* const kCommands[] = {
-    &kInit, &kBackup, &kRestore, &kSnapshots, &kLs,    &kFind,         &kDiff,  &kDump,  &kExplain,
-    &kTag,  &kStats,  &kCheck,   &kKey,       &kCache, &kRebuildIndex, &kDelta, &kPatch, &kCompletion,
+    &kInit, &kBackup, &kRestore,      &kSnapshots, &kLs,    &kFind,       &kDiff,
+    &kDump, &kExport, &kImport,       &kExplain,   &kTag,   &kStats,      &kCheck,
+    &kKey,  &kCache,  &kRebuildIndex, &kDelta,     &kPatch, &kCompletion,
 };
 
 ExitCode exit_code_for(const Error& error) {

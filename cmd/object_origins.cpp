@@ -1,6 +1,7 @@
 #include "cmd/object_origins.h"
 
 #include "cmd/tree_walk.h"
+#include "lib/container/content_source.h"
 
 namespace kin::cmd {
 namespace {
@@ -30,18 +31,16 @@ class OriginSearch {
 
  private:
   Result<void> look_at(const Node& file, const Origin& origin) {
-    const auto visit = [&](const Extent& extent, std::uint64_t) -> Result<void> {
-      if (extent.kind == Extent::Kind::data && wanted_.erase(extent.id) > 0) found.emplace(extent.id, origin);
-      return {};
-    };
-    return for_each_extent(repository_, file.content, visit,
-                           [&](const ObjectId& list) { return !done() && seen_.insert(list).second; });
+    return for_each_object(repository_, file.content, [&](const Extent& extent) -> Result<bool> {
+      if (wanted_.erase(extent.id) > 0) found.emplace(extent.id, origin);
+      return !done() && (extent.kind == Extent::Kind::data || seen_.insert(extent.id).second);
+    });
   }
 
   Context& context_;
   store::Repository& repository_;
   Ids wanted_;
-  Ids seen_;  // trees and lists
+  Ids seen_;  // trees, lists and recipes
 };
 
 }  // namespace

@@ -139,7 +139,8 @@ Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context
   options.cache_directory = cache_directory(context);
   options.use_cache = !context.options.no_cache;
   options.on_cache_lost = [&context](const Error& error) {
-    context.warn(error.message() + "; going on without the cache, which costs time and perhaps space, but no data");
+    context.warn(error.message() +
+                 "; going on without the cache, which costs time and perhaps space, but no data");
   };
   options.on_warning = [&context](const Error& error) { context.warn(error.message()); };
   options.password = [&] { return read_password(context, "password for " + printable(location), false); };

@@ -2,6 +2,7 @@
 
 #include "cmd/progress.h"
 #include "cmd/snapshot_options.h"
+#include "formats/formats.h"
 
 namespace kin::cmd {
 namespace {
@@ -62,6 +63,7 @@ Result<void> add_patterns(const std::vector<std::string>& patterns, bool ignore_
 
 Result<RestoreRequest> make_request(const RestoreOptions& options, const TreePlace& place) {
   RestoreRequest request;
+  request.formats = formats::all();
   request.target = options.target;
   request.tree_path = place.path;
   request.tree = place.node.subtree;

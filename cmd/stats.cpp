@@ -1,5 +1,8 @@
+#include "cmd/container_stats.h"
+#include "cmd/lost_packs.h"
 #include "cmd/stats_details.h"
 #include "cmd/tree_walk.h"
+#include "lib/container/content_source.h"
 
 #include <set>
 #include <unordered_map>
@@ -22,6 +25,7 @@ class Count {
  public:
   Count(Context& context, store::Repository& repository, const StatsOptions& options)
       : details(repository),
+        containers(repository),
         context_(context),
         repository_(repository),
         counts_objects_(options.mode.empty() || options.mode == "raw-data"),
@@ -73,15 +77,16 @@ class Count {
   StatsTotals totals;
   Distinct objects, contents;
   StorageDetails details;
+  ContainerStats containers;
 
  private:
   // True if it was not counted before.
-  bool add_metadata(const ObjectId& id) {
-    // If it is in no index, loading it fails next, and says so.
+  bool add_metadata(const ObjectId& id, const char* type = kMetadataType) {
     const auto where = repository_.find_location(id);
-    if (!where || !*where || !objects.add(id.bytes, (*where)->size)) return false;
+    if (!where || !*where) return true;  // loading it fails next, and says so
+    if (!objects.add(id.bytes, (*where)->size)) return false;
     if (!counts_details_) return true;
-    if (auto added = details.add(id, kMetadataType); !added) failed_ = std::move(added).error();
+    if (auto added = details.add(id, type); !added) failed_ = std::move(added).error();
     return true;
   }
 
@@ -92,13 +97,18 @@ class Count {
       totals.bytes += node.size;
     if (counts_contents_) contents.add(content_digest(node), node.size);
     if (!counts_objects_) return {};
-    const auto visit = [&](const Extent& extent, std::uint64_t) -> Result<void> {
-      if (extent.kind != Extent::Kind::data || !objects.add(extent.id.bytes, extent.size)) return {};
-      return counts_details_ ? details.add(extent.id, suffix_of(node.name)) : Result<void>();
-    };
-    // Of a list that was counted before, all that it lists was.
-    return for_each_extent(repository_, node.content, visit,
-                           [&](const ObjectId& list) { return add_metadata(list); });
+    return for_each_object(repository_, node.content, [&](const Extent& extent) -> Result<bool> {
+      // Of a list or recipe that was counted before, all that it leads to was.
+      if (extent.kind == Extent::Kind::list) return add_metadata(extent.id);
+      if (extent.kind == Extent::Kind::container) {
+        const bool is_new = add_metadata(extent.id, kRecipeType);
+        if (is_new && counts_details_) KIN_TRY(containers.add(extent));
+        return is_new;
+      }
+      if (objects.add(extent.id.bytes, extent.size) && counts_details_)
+        KIN_TRY(details.add(extent.id, suffix_of(node.name)));
+      return true;
+    });
   }
 
   Context& context_;
@@ -211,10 +221,18 @@ Result<ExitCode> run_stats(Context& context, const StatsOptions& options) {
       print_encodings(context, encodings);
       count.details.print(context, count.objects);
       fields.update(count.details.json(count.objects));
+      count.containers.print(context);
+      fields["containers"] = count.containers.json();
       damaged = damaged || count.details.damaged();
     }
   }
   context.json("stats", std::move(fields));
+  KIN_TRY(repository->find_lost_packs());
+  if (const std::string lost = lost_packs_text(*repository); !lost.empty()) {
+    context.warn(lost +
+                 ": what was in there is counted, and may be lost (kin check --read-data names the files)");
+    damaged = true;
+  }
   return damaged ? ExitCode::corrupt : ExitCode::ok;
 }
 
@@ -226,7 +244,8 @@ Action define_stats(CLI::App& app) {
              "--mode", options->mode,
              "count one thing only: the files as restored, the objects stored, or files of different content")
           ->check(CLI::IsMember({"restore-size", "raw-data", "files-by-contents"}));
-  app.add_flag("--details", options->details, "also tables: by encoding, type of file, and length of chains")
+  app.add_flag("--details", options->details,
+               "also tables: by encoding, type of file, length of chains, and containers")
       ->excludes(mode);
   app.add_option("SNAPSHOT", options->ids, "only these (ids, their first digits, or 'latest')");
   return [options](Context& context) { return run_stats(context, *options); };

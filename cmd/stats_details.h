@@ -48,6 +48,7 @@ class Distinct {
 // The end of a name that tells what is in the file: ".txt"; "(no suffix)".
 std::string suffix_of(std::string_view name);
 inline constexpr const char* kMetadataType = "(trees and lists)";
+inline constexpr const char* kRecipeType = "(recipes of containers)";
 
 // Looks up each object that the snapshots have, and its bases: some microseconds and, for deltas and bases,
 // some 60 bytes each.

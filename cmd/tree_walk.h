@@ -1,5 +1,5 @@
-// How ls, find, diff, dump, explain and stats go through the tree of a snapshot, and the line that some of them print
-// of an entry.
+// How ls, find, diff, dump, explain and stats go through the tree of a snapshot, and the line that some of
+// them print of an entry.
 #pragma once
 
 #include "cmd/snapshot_options.h"

@@ -1,7 +1,7 @@
 #include "store/check.h"
 
 #include "lib/base/wire.h"
-#include "lib/object/content.h"
+#include "lib/container/content_source.h"
 #include "lib/object/tree.h"
 #include "store/chain_check.h"
 #include "store/short_id.h"
@@ -28,8 +28,10 @@ class SeenIds {
 
 class Check {
  public:
-  Check(Repository& repository, const ReadSubset& subset, const CheckObserver& observer, std::stop_token stop)
+  Check(Repository& repository, const Formats& formats, const ReadSubset& subset,
+        const CheckObserver& observer, std::stop_token stop)
       : repository_(repository),
+        formats_(formats),
         subset_(subset),
         observer_(observer),
         stop_(std::move(stop)),
@@ -51,6 +53,8 @@ class Check {
   Result<void> check_snapshots(const std::vector<SnapshotId>& ids);
   Result<void> check_tree(const ObjectId& tree, const std::string& where, int depth);
   Result<void> check_content(const Node& node, const std::string& where);
+  Result<void> check_containers(const Node& node, const std::string& where);
+  Result<void> play(const Extent& container);
   Result<void> name_sharers(const std::vector<SnapshotId>& ids);
   Result<std::uint64_t> count_faults(const ObjectId& tree, int depth);
   std::uint64_t count_faults(const Node& file);
@@ -63,6 +67,7 @@ class Check {
   }
 
   Repository& repository_;
+  const Formats formats_;
   const ReadSubset subset_;
   const CheckObserver& observer_;
   const std::stop_token stop_;
@@ -70,7 +75,9 @@ class Check {
   ChainCheck chains_;
   std::vector<FileInfo> packs_;                                    // by name
   std::map<std::string, std::set<std::uint64_t>> indexed_blocks_;  // offsets, of the packs to be read
-  SeenIds seen_trees_, seen_objects_;
+  SeenIds seen_trees_, seen_data_;
+  SeenIds entered_;  // lists and recipes; the same bytes may be some file's data
+  SeenIds played_;
   std::unordered_set<ObjectId, ObjectIdHash> bad_objects_;                 // of content
   std::unordered_map<ObjectId, std::uint64_t, ObjectIdHash> tree_faults_;  // in name_sharers()
   std::map<SnapshotId, std::uint64_t> named_;  // those with problems of their own: how many
@@ -168,35 +175,65 @@ Result<void> Check::check_index() {
 }
 
 Result<void> Check::check_content(const Node& node, const std::string& where) {
-  const auto checked = for_each_extent(
-      repository_, node.content,
-      [&](const Extent& extent, std::uint64_t) -> Result<void> {
-        if (extent.kind == Extent::Kind::hole) return {};
-        if (!seen_objects_.add(extent.id)) {
-          if (bad_objects_.contains(extent.id))
-            problem(where, fmt::format("object {} cannot be read, as is told above", extent.id.short_hex()));
-          return {};
-        }
-        KIN_TRY_ASSIGN(const std::optional<Location> location, repository_.find_location(extent.id));
-        std::optional<std::string> fault;
-        if (!location) {
-          fault = "is missing";
-        } else if (location->size != extent.size) {
-          fault = fmt::format("has {} bytes instead of {}", location->size, extent.size);
-        } else {
-          KIN_TRY_ASSIGN(fault, chains_.find_fault(*location));
-          // It, or a base, may have been stored again since, and be sound there.
-          if (fault && repository_.load(extent.id)) fault.reset();
-          if (fault) fault = "cannot be read: " + *fault;
-        }
-        if (!fault) return {};
-        bad_objects_.insert(extent.id);
-        problem(where, fmt::format("object {} {}", extent.id.short_hex(), *fault));
-        return {};
-      },
-      [&](const ObjectId& id) { return seen_objects_.add(id) || !bad_objects_.empty(); });
+  const std::uint64_t before = stats_.problems;
+  const auto checked = for_each_object(repository_, node.content, [&](const Extent& extent) -> Result<bool> {
+    KIN_TRY(stopped());
+    const bool is_data = extent.kind == Extent::Kind::data;
+    if (!(is_data ? seen_data_ : entered_).add(extent.id)) {
+      if (bad_objects_.contains(extent.id))
+        problem(where, fmt::format("object {} cannot be read, as is told above", extent.id.short_hex()));
+      // What is bad below a list or a recipe is named for every file that has it.
+      return !bad_objects_.empty();
+    }
+    if (!is_data) {
+      const auto loaded = repository_.load(extent.id);
+      if (loaded) return true;
+      bad_objects_.insert(extent.id);
+      problem(where, loaded.error().message());
+      return false;
+    }
+    KIN_TRY_ASSIGN(const std::optional<Location> location, repository_.find_location(extent.id));
+    std::optional<std::string> fault;
+    if (!location) {
+      fault = "is missing";
+    } else if (location->size != extent.size) {
+      fault = fmt::format("has {} bytes instead of {}", location->size, extent.size);
+    } else {
+      KIN_TRY_ASSIGN(fault, chains_.find_fault(*location));
+      // It, or a base, may have been stored again since, and be sound there.
+      if (fault && repository_.load(extent.id)) fault.reset();
+      if (fault) fault = "cannot be read: " + *fault;
+    }
+    if (!fault) return true;
+    bad_objects_.insert(extent.id);
+    problem(where, fmt::format("object {} {}", extent.id.short_hex(), *fault));
+    return true;
+  });
+  if (!checked && checked.error().code() == ErrorCode::cancelled) return checked.error();
   if (!checked) problem(where, checked.error().message());
-  return {};
+  const bool all_read = subset_.kind == ReadSubset::Kind::all;
+  return all_read && stats_.problems == before ? check_containers(node, where) : Result<void>();
+}
+
+Result<void> Check::check_containers(const Node& node, const std::string& where) {
+  return for_each_extent(repository_, node.content, [&](const Extent& extent, std::uint64_t) -> Result<void> {
+    if (extent.kind != Extent::Kind::container || !played_.add(extent.id)) return {};
+    const auto played = play(extent);
+    if (!played && played.error().code() == ErrorCode::cancelled) return played;
+    if (!played) problem(where, played.error().message());
+    ++stats_.containers;
+    return {};
+  });
+}
+
+Result<void> Check::play(const Extent& container) {
+  ContentSource source(repository_, formats_, {container});
+  Bytes buffer(256 << 10);
+  for (;;) {
+    KIN_TRY(stopped());
+    KIN_TRY_ASSIGN(const std::size_t got, source.read(buffer));
+    if (got < buffer.size()) return {};
+  }
 }
 
 Result<void> Check::check_tree(const ObjectId& tree, const std::string& where, int depth) {
@@ -236,7 +273,7 @@ Result<void> Check::check_snapshots(const std::vector<SnapshotId>& ids) {
     if (stats_.problems != before) named_[id] = stats_.problems - before;
   }
   stats_.trees = seen_trees_.size();
-  stats_.objects = seen_objects_.size();
+  stats_.objects = seen_data_.size() + entered_.size();
   return {};
 }
 
@@ -278,11 +315,10 @@ Result<std::uint64_t> Check::count_faults(const ObjectId& tree, int depth) {
 
 std::uint64_t Check::count_faults(const Node& file) {
   std::uint64_t faults = 0;
-  const auto read =
-      for_each_extent(repository_, file.content, [&](const Extent& extent, std::uint64_t) -> Result<void> {
-        if (extent.kind != Extent::Kind::hole && bad_objects_.contains(extent.id)) ++faults;
-        return {};
-      });
+  const auto read = for_each_object(repository_, file.content, [&](const Extent& extent) -> Result<bool> {
+    if (bad_objects_.contains(extent.id)) ++faults;
+    return true;
+  });
   return read ? faults : faults + 1;
 }
 
@@ -381,9 +417,9 @@ Result<ReadSubset> parse_read_subset(const std::string& text) {
   return subset;
 }
 
-Result<CheckStats> check(Repository& repository, const ReadSubset& subset, const CheckObserver& observer,
-                         std::stop_token stop) {
-  return Check(repository, subset, observer, std::move(stop)).run();
+Result<CheckStats> check(Repository& repository, const Formats& formats, const ReadSubset& subset,
+                         const CheckObserver& observer, std::stop_token stop) {
+  return Check(repository, formats, subset, observer, std::move(stop)).run();
 }
 
 }  // namespace kin::store

@@ -4,10 +4,12 @@
 // snapshot reads; every tree, list and content object that it reaches is indexed (trees and lists are decoded
 // on the way), and so are its bases, in packs that are there. Whatever stands in a file's place and is none
 // is a problem. Data, in addition, for the packs chosen: the file's hash is its name; every block opens,
-// decodes and gives objects with the right ids; every indexed block of the pack is really there. Whichever it
-// is, the files that need what is lost are named. Bounded memory: ids seen are kept as 16 bytes each.
+// decodes and gives objects with the right ids; every indexed block of the pack is really there; and if all
+// packs are chosen, every container is put together again and compared. Whichever it is, the files that need
+// what is lost are named. Bounded memory: ids seen are kept as 16 bytes each.
 #pragma once
 
+#include "lib/container/container_format.h"
 #include "store/repository.h"
 
 #include <functional>
@@ -34,11 +36,12 @@ struct CheckObserver {
 
 struct CheckStats {
   std::uint64_t snapshots = 0, trees = 0, objects = 0, packs = 0, packs_read = 0, bytes_read = 0;
+  std::uint64_t containers = 0;       // put together again and compared
   std::uint64_t unindexed_packs = 0;  // no problem: an unfinished backup left them
   std::uint64_t problems = 0;
 };
 
-Result<CheckStats> check(Repository& repository, const ReadSubset& subset, const CheckObserver& observer,
-                         std::stop_token stop);
+Result<CheckStats> check(Repository& repository, const Formats& formats, const ReadSubset& subset,
+                         const CheckObserver& observer, std::stop_token stop);
 
 }  // namespace kin::store

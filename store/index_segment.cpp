@@ -163,7 +163,7 @@ Result<IndexSegment> decode_index_segment(ByteView bytes) {
   for (IndexObject& object : segment.objects) {
     object.id.bytes = in.array<32>();
     const std::uint8_t kind = in.u8();
-    if (kind < 1 || kind > 4) in.fail();
+    if (kind < 1 || kind > 5) in.fail();
     object.kind = static_cast<ObjectKind>(kind);
     object.block = static_cast<std::uint32_t>(in.varint_up_to(kMost32));
     object.size = in.varint();

@@ -5,6 +5,7 @@
 #include "lib/base/text.h"
 #include "lib/base/wire.h"
 #include "store/cache_directory.h"
+#include "store/unsynced_env.h"
 
 #include <fmt/core.h>
 #include <rocksdb/cache.h>
@@ -91,8 +92,8 @@ struct ObjectIndex::State {
   Place place = Place::cache;
   std::string directory;
   Fd lock;
-  std::unique_ptr<rocksdb::Env> memory;  // outlives the database in it
-  std::unique_ptr<rocksdb::DB> db;       // null after a failure that only retreat() or clear() mends
+  std::unique_ptr<rocksdb::Env> own_env;  // unless place is cache; outlives the database
+  std::unique_ptr<rocksdb::DB> db;        // null after a failure that only retreat() or clear() mends
   std::vector<rocksdb::ColumnFamilyHandle*> families;
   Mutex adding;  // held while a segment is added; before `mutex`
   std::uint64_t next_file KIN_GUARDED_BY(adding) = 0;
@@ -105,7 +106,7 @@ struct ObjectIndex::State {
   std::set<std::string> segments KIN_GUARDED_BY(mutex);
 
   std::string database() const { return directory + "/db"; }
-  rocksdb::Env* env() const { return memory ? memory.get() : rocksdb::Env::Default(); }
+  rocksdb::Env* env() const { return own_env ? own_env.get() : rocksdb::Env::Default(); }
   // A temporary index need not survive anything.
   rocksdb::WriteOptions durably() const {
     rocksdb::WriteOptions out;
@@ -181,8 +182,10 @@ struct ObjectIndex::State {
   Result<void> start_over() {
     const std::vector<ObjectId> damaged = damaged_packs();
     close_database();
-    if (!memory) KIN_TRY(remove_database());
-    if (memory) memory.reset(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+    if (place == Place::memory)
+      own_env.reset(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+    else
+      KIN_TRY(remove_database());
     KIN_TRY(open_database());
     for (const ObjectId& pack : damaged) note_damaged(pack, true);
     return {};
@@ -236,6 +239,7 @@ Result<std::unique_ptr<ObjectIndex::State>> ObjectIndex::temporary_state(const s
   state->directory = std::move(made.directory);
   state->lock = std::move(made.lock);
   state->place = State::Place::temporary;
+  state->own_env = make_unsynced_env();
   KIN_TRY(state->open_database());
   return state;
 }
@@ -244,7 +248,7 @@ Result<std::unique_ptr<ObjectIndex::State>> ObjectIndex::memory_state() {
   auto state = std::make_unique<State>();
   state->directory = "/kin";
   state->place = State::Place::memory;
-  state->memory.reset(rocksdb::NewMemEnv(rocksdb::Env::Default()));
+  state->own_env.reset(rocksdb::NewMemEnv(rocksdb::Env::Default()));
   KIN_TRY(state->open_database());
   return state;
 }
@@ -301,7 +305,7 @@ Result<std::optional<Location>> ObjectIndex::locate(const ObjectId& id) {
 
 std::string ObjectIndex::directory() const {
   const std::shared_lock in_use(in_use_);
-  return state_->memory ? "" : state_->directory;
+  return state_->place == State::Place::memory ? "" : state_->directory;
 }
 
 Result<void> ObjectIndex::add(const std::string& segment_name, const IndexSegment& segment) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace kin::formats::deflate {
@@ -20,21 +21,26 @@ class ChainTables {
   // are kept, which is a power of two.
   void start(std::uint32_t hash_bits, std::size_t ring) {
     heads_.resize(std::size_t{1} << hash_bits, kNowhere);
-    steps_.resize(ring);
+    // Not cleared: a place is looked at only after it was inserted.
+    if (steps_ == nullptr || ring_mask_ + 1 != ring)
+      steps_ = std::make_unique_for_overwrite<std::uint16_t[]>(ring);
     ring_mask_ = static_cast<std::uint32_t>(ring - 1);
   }
 
   // The last place with this hash, or one that is farther away than kTooFar.
   std::int32_t head(std::uint32_t hash) const { return heads_[hash] - shift_; }
   // By place, modulo the ring: back to the one before.
-  const std::uint16_t* steps() const { return steps_.data(); }
+  const std::uint16_t* steps() const { return steps_.get(); }
   std::uint32_t ring_mask() const { return ring_mask_; }
 
-  void insert(std::uint32_t at, std::uint32_t hash) {
+  // Gives the step from there.
+  std::uint16_t insert(std::uint32_t at, std::uint32_t hash) {
     std::int32_t& head = heads_[hash];
     const auto place = static_cast<std::int32_t>(at) + shift_;
-    steps_[at & ring_mask_] = static_cast<std::uint16_t>(std::min(place - head, kTooFar));
+    const auto step = static_cast<std::uint16_t>(std::min(place - head, kTooFar));
+    steps_[at & ring_mask_] = step;
     head = place;
+    return step;
   }
 
   // All places are less by so many from now on.
@@ -43,7 +49,7 @@ class ChainTables {
     for (std::int32_t& head : heads_) head = std::max(head - less, kNowhere);
     shift_ = 0;
     // Steps are found by place, and places have moved.
-    std::rotate(steps_.begin(), steps_.begin() + (count & ring_mask_), steps_.end());
+    std::rotate(steps_.get(), steps_.get() + (count & ring_mask_), steps_.get() + ring_mask_ + 1);
   }
 
   // Everything; all of it was before `end`. What is inserted next may be anywhere.
@@ -61,7 +67,7 @@ class ChainTables {
   static constexpr std::uint32_t kMuchShift = 1 << 28;  // twice that and a place, up to 2^30, are below 2^31
 
   std::vector<std::int32_t> heads_;  // all are `shift_` more than the place
-  std::vector<std::uint16_t> steps_;
+  std::unique_ptr<std::uint16_t[]> steps_;
   std::uint32_t ring_mask_ = 0;
   std::int32_t shift_ = 0;
 };

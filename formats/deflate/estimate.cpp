@@ -6,8 +6,8 @@
 #include "formats/deflate/estimate.h"
 
 #include "formats/deflate/block_end.h"
-#include "formats/deflate/chain_tables.h"
 #include "formats/deflate/huffman.h"
+#include "formats/deflate/long_chains.h"
 #include "formats/deflate/predictor.h"
 
 #include <algorithm>
@@ -19,11 +19,12 @@ namespace kin::formats::deflate {
 namespace {
 
 constexpr std::array<std::size_t, 4> kRounds = {1024, 8192, 32768, 98304};
+constexpr std::size_t kGuessTokens = 1024;
 
 // One encoder in the race.
 class Trial {
  public:
-  Trial(const EstimateInput& input, const Parameters& parameters, std::unique_ptr<ChainTables> tables)
+  Trial(const EstimateInput& input, const Parameters& parameters, std::unique_ptr<SearchTables> tables)
       : input_(input),
         parameters_(parameters),
         tables_(std::move(tables)),
@@ -37,14 +38,16 @@ class Trial {
   std::size_t wrong() const { return wrong_; }
   std::size_t seen() const { return seen_; }
   bool at_end() const { return block_ == input_.blocks.size(); }
+  bool predicts_all() const { return at_end() && wrong_ == 0 && !skipped_; }
 
   // Until so many tokens are seen in all, or more than `most_wrong` of them were not as predicted.
   void run(std::size_t tokens, std::size_t most_wrong) {
     while (block_ < input_.blocks.size() && seen_ < tokens && wrong_ <= most_wrong) {
       const Block& block = input_.blocks[block_];
-      const bool ends = block.flushed || parameters_.parser == Parser::optimal;
+      const bool flushed = block.flushed && parameters_.rule != BlockRule::rsyncable;
+      const bool ends = flushed || parameters_.knows_block_end();
       const std::uint32_t end = ends ? block_start() + block.plain_size : input_.window.end();
-      if (block.type == BlockType::stored) skip(block.plain_size);
+      if (block.type == BlockType::stored) skip(block.plain_size, end);
       if (token_ == 0 && parameters_.parser == Parser::optimal) begin_block(block);
       for (; token_ < block.tokens.size() && seen_ < tokens && wrong_ <= most_wrong; ++token_) {
         const Token token = block.tokens[token_];
@@ -55,7 +58,7 @@ class Trial {
         ++seen_;
       }
       if (token_ < block.tokens.size()) return;
-      if (block.flushed) predictor_->flushed(at_);
+      if (flushed) predictor_->flushed(at_);
       ++block_;
       token_ = 0;
       into_block_ = 0;
@@ -63,7 +66,7 @@ class Trial {
   }
 
   // Once it is at the end or out of the race; run() must not be called again unless at_end().
-  std::unique_ptr<ChainTables> take_tables() {
+  std::unique_ptr<SearchTables> take_tables() {
     predictor_.reset();
     tables_->forget(input_.window.end());
     return std::move(tables_);
@@ -79,9 +82,10 @@ class Trial {
       predictor_->begin_block(at_, end, block.header.lit_len, block.header.distance);
   }
 
-  void skip(std::uint32_t size) {
+  void skip(std::uint32_t size, std::uint32_t limit) {
+    skipped_ = true;
     for (const std::uint32_t end = at_ + size; at_ < end;) {
-      Token token = predictor_->predict(at_, input_.window.end());
+      Token token = predictor_->predict(at_, limit);
       if (token.length > end - at_) token = {};
       predictor_->advance(at_, token);
       at_ += token.length;
@@ -90,12 +94,18 @@ class Trial {
 
   const EstimateInput& input_;
   Parameters parameters_;
-  std::unique_ptr<ChainTables> tables_;
+  std::unique_ptr<SearchTables> tables_;
   std::unique_ptr<Predictor> predictor_;
   std::uint32_t at_;
   std::size_t block_ = 0, token_ = 0, seen_ = 0, wrong_ = 0;
   std::uint32_t into_block_ = 0;
+  bool skipped_ = false;  // bytes whose tokens are not known
 };
+
+bool only_tokens(const EstimateInput& input) {
+  return std::none_of(input.blocks.begin(), input.blocks.end(),
+                      [](const Block& block) { return block.type == BlockType::stored; });
+}
 
 // What the tokens tell without a trial.
 struct Traits {
@@ -179,6 +189,11 @@ void add_others(std::vector<Parameters>& out) {
   out.push_back(other);
   other.chain = 4;
   out.push_back(other);
+  Parameters fast;
+  fast.parser = Parser::fast;
+  fast.hash = HashKind::multiplied_4;
+  fast.hash_bits = 14;
+  out.push_back(fast);
   // Go has zlib's table, but takes no match of three.
   for (const int level : {6, 9, 5, 4, 7, 8, 2, 3}) {
     Parameters row = zlib_level(level);
@@ -193,7 +208,8 @@ void add_others(std::vector<Parameters>& out) {
 }
 
 std::vector<Parameters> candidates(const EstimateInput& input, const Parameters& rule) {
-  const Traits traits = traits_of(input);
+  Traits traits = traits_of(input);
+  if (rule.rule == BlockRule::rsyncable) traits.flushes = false;
   std::vector<Parameters> out;
   Parameters base;
   if (!traits.matches) {
@@ -210,7 +226,7 @@ std::vector<Parameters> candidates(const EstimateInput& input, const Parameters&
     std::vector<std::uint8_t> hash_bits = {15, 16};
     if (rule.rule == BlockRule::tokens && rule.block_log + 1 != 15)
       hash_bits = {static_cast<std::uint8_t>(rule.block_log + 1), 15};
-    if (rule.rule == BlockRule::gzip) hash_bits = {15};
+    if (rule.rule == BlockRule::gzip || rule.rule == BlockRule::rsyncable) hash_bits = {15};
     if (rule.rule == BlockRule::tokens && rule.block_log == 14) hash_bits = {15};
     std::uint8_t window_bits = 15;
     while (window_bits > 9 && (1U << (window_bits - 1)) >= traits.longest_distance + 262) --window_bits;
@@ -244,25 +260,30 @@ std::vector<Parameters> candidates(const EstimateInput& input, const Parameters&
 // How many of the blocks that a rule could explain it does.
 std::size_t explained(const EstimateInput& input, const Parameters& parameters) {
   std::size_t out = 0;
-  for (const Block& block : input.blocks)
-    if (end_kind(block, parameters) == EndKind::rule) ++out;
+  std::uint32_t start = input.window.position();
+  for (const Block& block : input.blocks) {
+    if (end_kind(block, parameters, input.window, start) == EndKind::rule) ++out;
+    start += block.plain_size;
+  }
   return out;
 }
 
 }  // namespace
 
-EndKind end_kind(const Block& block, const Parameters& parameters) {
+EndKind end_kind(const Block& block, const Parameters& parameters, const PlainWindow& window,
+                 std::uint32_t start) {
   if (block.type == BlockType::stored) return block.plain_size == 0 ? EndKind::empty : EndKind::stored;
   if (block.tokens.empty()) return EndKind::empty;
   if (block.final) return EndKind::input_end;
-  if (block.flushed) return EndKind::flush;
-  if (parameters.rule != BlockRule::none) {
-    BlockEnd rule(parameters);
+  // What gzip does for rsync looks like a flush, but its parser is not told.
+  const bool flushed = block.flushed && parameters.rule != BlockRule::rsyncable;
+  if (!flushed && parameters.rule != BlockRule::none) {
+    BlockEnd rule(parameters, window.at(start), PlainWindow::before(start));
     std::size_t at = 0;
     while (at < block.tokens.size() && !rule.after(block.tokens[at])) ++at;
     if (at + 1 == block.tokens.size()) return EndKind::rule;
   }
-  return EndKind::count;
+  return block.flushed ? EndKind::flush : EndKind::count;
 }
 
 Parameters with_block_rule(const EstimateInput& input, Parameters parameters) {
@@ -284,6 +305,9 @@ Parameters with_block_rule(const EstimateInput& input, Parameters parameters) {
   };
   for (const std::uint8_t log : sizes) consider(BlockRule::tokens, log);
   consider(BlockRule::gzip, 15);
+  if (parameters.parser == Parser::fast) consider(BlockRule::bytes, 16);
+  const auto flushed = [](const Block& block) { return block.flushed; };
+  if (std::any_of(input.blocks.begin(), input.blocks.end(), flushed)) consider(BlockRule::rsyncable, 15);
   if (out.rule == BlockRule::none) {
     out.rule = BlockRule::tokens;  // zlib's, as good a guess as any
     out.block_log = 14;
@@ -291,19 +315,22 @@ Parameters with_block_rule(const EstimateInput& input, Parameters parameters) {
   return out;
 }
 
-Parameters estimate(const EstimateInput& input, const std::optional<Parameters>& expected) {
-  auto tables = std::make_unique<ChainTables>();
+Estimate estimate(const EstimateInput& input, const std::optional<Parameters>& expected, bool may_guess) {
+  auto tables = std::make_unique<SearchTables>(input.window.left());
   if (expected) {
     Trial trial(input, *expected, std::move(tables));
-    trial.run(kRounds.back(), 0);
-    if (trial.wrong() == 0) return with_block_rule(input, *expected);
+    trial.run(may_guess ? kGuessTokens : kRounds.back(), 0);
+    if (trial.wrong() == 0)
+      return {with_block_rule(input, *expected), trial.predicts_all() || (may_guess && only_tokens(input))};
     tables = trial.take_tables();
   }
   std::vector<std::unique_ptr<Trial>> trials;
   std::size_t best = SIZE_MAX / 4;
   // One at a time, so that most leave their tables to the next.
-  for (const Parameters& parameters : candidates(input, with_block_rule(input, Parameters{}))) {
-    if (!tables) tables = std::make_unique<ChainTables>();
+  const Parameters rule = with_block_rule(input, Parameters{});
+  for (Parameters& parameters : candidates(input, rule)) {
+    parameters.rule = rule.rule;
+    if (!tables) tables = std::make_unique<SearchTables>(input.window.left());
     auto trial = std::make_unique<Trial>(input, parameters, std::move(tables));
     trial->run(kRounds.front(), best + best / 4 + 4);
     const bool leaves = trial->wrong() > best + best / 4 + 4;
@@ -313,7 +340,7 @@ Parameters estimate(const EstimateInput& input, const std::optional<Parameters>&
       if (trial->wrong() == 0) {
         Parameters exact = parameters;
         exact.rule = BlockRule::none;
-        return with_block_rule(input, exact);
+        return {with_block_rule(input, exact), trial->predicts_all()};
       }
     }
     if (leaves || trial->at_end()) tables = trial->take_tables();
@@ -341,11 +368,11 @@ Parameters estimate(const EstimateInput& input, const std::optional<Parameters>&
     Parameters optimal;
     optimal.parser = Parser::optimal;
     optimal.chain = 512;
-    Trial trial(input, optimal, std::make_unique<ChainTables>());
+    Trial trial(input, optimal, std::make_unique<SearchTables>(input.window.left()));
     trial.run(std::min((*winner)->seen(), kRounds[2]), SIZE_MAX);
-    if (trial.wrong() * (*winner)->seen() < (*winner)->wrong() * trial.seen()) return optimal;
+    if (trial.wrong() * (*winner)->seen() < (*winner)->wrong() * trial.seen()) return {optimal};
   }
-  return with_block_rule(input, out);
+  return {with_block_rule(input, out)};
 }
 
 }  // namespace kin::formats::deflate

@@ -16,12 +16,21 @@ struct EstimateInput {
   bool last = false;  // the window has the stream's end
 };
 
-// `expected` is tried first, and taken if it predicts every token of the trial.
-Parameters estimate(const EstimateInput& input, const std::optional<Parameters>& expected);
+struct Estimate {
+  Parameters parameters;
+  // These parameters predict every token of the blocks, and there is nothing but tokens in them: no search
+  // has to be made again to know what a predictor would answer.
+  bool predicts_all = false;
+};
+
+// `expected` is tried first, and taken if it predicts every token of the trial. With `may_guess`, some
+// thousand tokens are enough to say that it predicts all.
+Estimate estimate(const EstimateInput& input, const std::optional<Parameters>& expected, bool may_guess);
 // Only what the block ends tell: the rule, with the rest as it is.
 Parameters with_block_rule(const EstimateInput& input, Parameters parameters);
 
-// Why this block ended.
-EndKind end_kind(const Block& block, const Parameters& parameters);
+// Why this block, which starts at a place of the window, ended.
+EndKind end_kind(const Block& block, const Parameters& parameters, const PlainWindow& window,
+                 std::uint32_t start);
 
 }  // namespace kin::formats::deflate

@@ -6,6 +6,7 @@ namespace kin::formats::deflate {
 namespace {
 
 constexpr std::size_t kMostNodes = 2 * kLitLenSymbols + 1;
+using Node = std::uint16_t;
 
 // The heap of zlib's tree builder. Which of two equal nodes comes first is part of the result.
 class TreeBuilder {
@@ -18,12 +19,12 @@ class TreeBuilder {
   std::vector<std::uint8_t> run() {
     for (std::size_t n = 0; n < symbols_; ++n)
       if (frequency_[n] != 0) {
-        heap_[++heap_size_] = n;
+        heap_[++heap_size_] = static_cast<Node>(n);
         codes_ = n + 1;
       }
     while (heap_size_ < 2) {  // a code of one symbol would not be complete
       const std::size_t n = codes_ < 3 ? codes_++ : 0;
-      heap_[++heap_size_] = n;
+      heap_[++heap_size_] = static_cast<Node>(n);
       frequency_[n] = 1;
     }
     for (std::size_t k = heap_size_ / 2; k >= 1; --k) sift_down(k);
@@ -33,12 +34,12 @@ class TreeBuilder {
   }
 
  private:
-  bool before(std::size_t n, std::size_t m) const {
+  bool before(Node n, Node m) const {
     return frequency_[n] < frequency_[m] || (frequency_[n] == frequency_[m] && depth_[n] <= depth_[m]);
   }
 
   void sift_down(std::size_t k) {
-    const std::size_t moved = heap_[k];
+    const Node moved = heap_[k];
     for (std::size_t child = 2 * k; child <= heap_size_; child = 2 * k) {
       if (child < heap_size_ && before(heap_[child + 1], heap_[child])) ++child;
       if (before(moved, heap_[child])) break;
@@ -49,21 +50,21 @@ class TreeBuilder {
   }
 
   void join() {
-    std::size_t node = symbols_;
+    auto node = static_cast<Node>(symbols_);
     do {
-      const std::size_t least = heap_[1];
+      const Node least = heap_[1];
       heap_[1] = heap_[heap_size_--];
       sift_down(1);
-      const std::size_t second = heap_[1];
-      order_.push_back(least);
-      order_.push_back(second);
+      const Node second = heap_[1];
+      order_[ordered_++] = least;
+      order_[ordered_++] = second;
       frequency_[node] = frequency_[least] + frequency_[second];
       depth_[node] = static_cast<std::uint8_t>(std::max(depth_[least], depth_[second]) + 1);
       parent_[least] = parent_[second] = node;
       heap_[1] = node++;
       sift_down(1);
     } while (heap_size_ >= 2);
-    order_.push_back(heap_[1]);
+    order_[ordered_++] = heap_[1];
   }
 
   // Lengths from the root down; then too long ones are repaired by moving others down.
@@ -71,8 +72,8 @@ class TreeBuilder {
     std::array<std::uint32_t, 17> count{};
     int overflow = 0;
     std::array<std::uint8_t, kMostNodes> level{};
-    for (std::size_t i = order_.size() - 1; i-- > 0;) {
-      const std::size_t n = order_[i];
+    for (std::size_t i = ordered_ - 1; i-- > 0;) {
+      const Node n = order_[i];
       std::uint32_t bits = level[parent_[n]] + 1U;
       if (bits > most_bits_) {
         bits = most_bits_;
@@ -95,7 +96,7 @@ class TreeBuilder {
     std::size_t i = 0;
     for (std::uint32_t bits = most_bits_; bits != 0; --bits)
       for (std::uint32_t n = count[bits]; n != 0;) {
-        const std::size_t symbol = order_[i++];
+        const Node symbol = order_[i++];
         if (symbol >= symbols_) continue;
         length_[symbol] = static_cast<std::uint8_t>(bits);
         --n;
@@ -107,10 +108,9 @@ class TreeBuilder {
   std::size_t codes_ = 0;
   std::array<std::uint32_t, kMostNodes> frequency_{};
   std::array<std::uint8_t, kMostNodes> depth_{};
-  std::array<std::size_t, kMostNodes> parent_{};
-  std::array<std::size_t, kMostNodes> heap_{};
-  std::size_t heap_size_ = 0;
-  std::vector<std::size_t> order_;  // as they left the heap
+  // Those without a value are not looked at.
+  std::array<Node, kMostNodes> parent_, heap_, order_;  // order_: as they left the heap
+  std::size_t heap_size_ = 0, ordered_ = 0;
   std::array<std::uint8_t, kLitLenSymbols> length_{};
 };
 

@@ -14,7 +14,7 @@ namespace kin::formats::deflate {
 
 // A block of more than this is refused, since a block is opened as a whole.
 inline constexpr std::size_t kMostBlockTokens = std::size_t{4} << 20;
-inline constexpr std::size_t kMostBlockPlain = std::size_t{64} << 20;
+inline constexpr std::size_t kMostBlockPlain = std::size_t{16} << 20;
 
 class BlockReader {
  public:

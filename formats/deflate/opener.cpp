@@ -13,9 +13,6 @@
 namespace kin::formats::deflate {
 namespace {
 
-// What a predictor may look at beyond the last token of a piece, so it must be part of the piece: a match of
-// 258 at the place after the next, and what is hashed there.
-constexpr std::size_t kLookAhead = 512;
 // A piece whose reconstruction took a larger part than 1/200 makes us ask again what encoder this is.
 constexpr std::size_t kDoubt = 200;
 constexpr std::uint64_t kPigzChunk = 131072;
@@ -23,14 +20,17 @@ constexpr std::uint64_t kPigzChunk = 131072;
 }  // namespace
 
 struct Opener::State {
-  State(BitReader::Read read, OpenLimits limits_given) : bits(std::move(read)), limits(limits_given) {}
+  State(BitReader::Read read, OpenLimits limits_given)
+      : bits(std::move(read)),
+        limits(limits_given),
+        decoder(limits_given.proven_later ? PieceDecoder(record) : PieceDecoder()) {}
 
   BitReader bits;
   OpenLimits limits;
   BlockReader reader{bits};
   PredictionRecord record;
   StreamCodec codec{record, false};
-  PieceDecoder decoder{record};
+  PieceDecoder decoder;
   std::optional<Parameters> parameters;  // of the piece before, or a hint
   bool started = false;
   bool doubt = true;
@@ -53,6 +53,7 @@ struct Opener::State {
   Result<void> read_block();
   Result<Piece> take_piece();
   Result<void> compare(const Piece& piece);
+  Result<void> account(const Piece& piece, std::size_t compressed);
 };
 
 Opener::Opener(BitReader::Read read, OpenLimits limits, std::shared_ptr<const Hint> hint)
@@ -60,6 +61,10 @@ Opener::Opener(BitReader::Read read, OpenLimits limits, std::shared_ptr<const Hi
   if (hint != nullptr) state_->parameters = hint->parameters;
 }
 Opener::~Opener() = default;
+
+std::shared_ptr<const Opener::Hint> Opener::hint_of_level(int level) {
+  return std::make_shared<const Hint>(zlib_level(level));
+}
 
 std::uint64_t Opener::compressed_bytes() const { return state_->compressed_before; }
 ByteView Opener::unread() const { return state_->bits.kept(); }
@@ -144,18 +149,28 @@ Result<Piece> Opener::State::take_piece() {
 
   const EstimateInput input{std::span(blocks).first(count), codec.window(), ended};
   PieceHeader header{ended, count, std::nullopt};
-  const Parameters best = doubt ? estimate(input, parameters) : with_block_rule(input, *parameters);
+  const bool whole_stream = ended && !started;
+  const bool may_guess = limits.proven_later && whole_stream;
+  const Estimate estimated =
+      doubt ? estimate(input, parameters, may_guess) : Estimate{with_block_rule(input, *parameters)};
+  const Parameters& best = estimated.parameters;
   if (!started || best != *parameters) header.parameters = best;
   started = true;
   parameters = best;
-  if (header.parameters) codec.set_parameters(best);
+  std::size_t tokens = 0;
+  for (const Block& block : input.blocks) tokens += block.tokens.size();
+  record.answers.reserve(tokens);
+  if (whole_stream && estimated.predicts_all)
+    codec.expect_tokens(best, input.blocks);
+  else if (header.parameters)
+    codec.set_parameters(best);
 
   WireWriter out;
   encode_piece_header(out, header);
   RangeEncoder encoder;
   for (std::size_t i = 0; i < count; ++i) {
     Block& block = blocks[i];
-    block.end = end_kind(block, best);
+    block.end = end_kind(block, best, codec.window(), codec.window().position());
     Frequencies used;
     if (!codec.code_block(encoder, block, block.start_bit, ended, used))
       return Error(ErrorCode::unsupported, "deflate: a block that cannot be coded");
@@ -163,9 +178,14 @@ Result<Piece> Opener::State::take_piece() {
   if (ended) codec.code_padding(encoder, end_padding_bits, end_padding);
   out.raw(encoder.finish());
   piece.reconstruction = out.take();
+  if (piece.plain.size() > kMostPiecePlain || piece.reconstruction.size() > kMostPieceReconstruction)
+    return Error(ErrorCode::unsupported, "deflate: a piece that is too large");
   blocks.erase(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(count));
 
-  KIN_TRY(compare(piece));
+  if (may_guess)
+    KIN_TRY(account(piece, bits.position() / 8));
+  else
+    KIN_TRY(compare(piece));
   // The next block reader needs the last 32 KiB.
   const std::size_t keep =
       std::min(plain_taken, plain.size() - std::min(plain.size(), std::size_t{kMostDistance}));
@@ -176,16 +196,22 @@ Result<Piece> Opener::State::take_piece() {
 }
 
 Result<void> Opener::State::compare(const Piece& piece) {
+  record.rewind();
   KIN_TRY_ASSIGN(const Bytes rebuilt, decoder.add(piece.plain, piece.reconstruction));
   record.clear();
   const ByteView kept = bits.kept();
   if (rebuilt.size() > kept.size() || !equal(rebuilt, kept.first(rebuilt.size())) ||
       (ended && blocks.empty() && rebuilt.size() != bits.position() / 8))
     return Error(ErrorCode::unsupported, "deflate: comes out otherwise");
-  bits.keep_from(rebuilt.size());
-  compressed_before += rebuilt.size();
+  return account(piece, rebuilt.size());
+}
+
+// A piece that stands for so many of the kept bytes, which are needed no more.
+Result<void> Opener::State::account(const Piece& piece, std::size_t compressed) {
+  bits.keep_from(compressed);
+  compressed_before += compressed;
   reconstruction_bytes += piece.reconstruction.size();
-  doubt = piece.reconstruction.size() > rebuilt.size() / kDoubt + 64;
+  doubt = piece.reconstruction.size() > compressed / kDoubt + 64;
   if (reconstruction_bytes > compressed_before / 100 * limits.most_percent + 64)
     return Error(ErrorCode::unsupported, "deflate: by an unknown encoder");
   return {};

@@ -5,8 +5,9 @@
 //     for (;;) { piece = opener.next(); if nothing: break; keep piece.plain and piece.reconstruction }
 //
 // A stream of any length is opened in pieces of a few MiB, in bounded memory. Each piece was rebuilt and
-// compared with the stream before it is handed out. Opener and Rebuilder are deterministic and use nothing
-// but their own code, so what was rebuilt once will be again. One thread at a time.
+// compared with the stream before it is handed out, unless OpenLimits::proven_later. Opener and Rebuilder are
+// deterministic and use nothing but their own code, so what was rebuilt once will be again. One thread at a
+// time.
 //
 // Errors: corrupt, where the bytes are no deflate stream; unsupported, where they are but cannot be opened:
 // too large, or so unlike what any known encoder writes that it is not worth it. Otherwise those of `read`.
@@ -27,6 +28,10 @@ struct OpenLimits {
   std::uint64_t most_ratio = 1032;                 // of plain to compressed bytes; deflate cannot do more
   std::uint32_t most_percent = 25;                 // of the compressed bytes that reconstructions may take
   std::size_t piece_bytes = std::size_t{4} << 20;  // of plain; a piece has more, up to the end of a block
+  // Whoever asked rebuilds the stream and compares it, and if it is not the same opens it again without this.
+  // So pieces are compared without a second search, and a short stream that begins as its hint says is taken
+  // for one that goes on so.
+  bool proven_later = false;
 };
 
 struct Piece {
@@ -38,6 +43,8 @@ class Opener {
  public:
   // What one stream's encoder was like. The next member of the same archive opens quicker with it.
   class Hint;
+  // For a stream that says that it was made by zlib, or gzip, at this level, 1 to 9.
+  static std::shared_ptr<const Hint> hint_of_level(int level);
 
   Opener(BitReader::Read read, OpenLimits limits, std::shared_ptr<const Hint> hint = nullptr);
   ~Opener();

@@ -72,7 +72,7 @@ void encode_parameters(WireWriter& out, const Parameters& parameters) {
   out.u8(static_cast<std::uint8_t>(parameters.block_log | static_cast<unsigned>(parameters.rule) << 5));
   if (number != 0) return;
   out.u8(static_cast<std::uint8_t>(parameters.parser));
-  if (parameters.parser < Parser::greedy) return;
+  if (!parameters.has_limits()) return;
   for (const std::uint16_t value :
        {parameters.good, parameters.lazy, parameters.nice, parameters.chain, parameters.insert_most})
     out.varint(value);
@@ -94,13 +94,13 @@ Parameters decode_parameters(WireReader& in) {
   out.rule = static_cast<BlockRule>(blocks >> 5);
   if (out.hash > HashKind::chromium_4 || out.hash_bits < 8 || out.hash_bits > 17 ||
       (out.hash == HashKind::chromium_4 && out.hash_bits > 16) || out.window_bits < 9 ||
-      out.flush > FlushHistory::reinsert || (flags & 8) != 0 || out.rule > BlockRule::gzip ||
+      out.flush > FlushHistory::reinsert || (flags & 8) != 0 || out.rule > BlockRule::rsyncable ||
       out.block_log < 7 || out.block_log > 20)
     in.fail();
   if (number != 0) return out;
   out.parser = static_cast<Parser>(in.u8());
-  if (out.parser > Parser::optimal) in.fail();
-  if (out.parser < Parser::greedy) return out;
+  if (out.parser > Parser::fast) in.fail();
+  if (!out.has_limits()) return out;
   out.good = static_cast<std::uint16_t>(in.varint_up_to(258));
   out.lazy = static_cast<std::uint16_t>(in.varint_up_to(258));
   out.nice = static_cast<std::uint16_t>(in.varint_up_to(258));

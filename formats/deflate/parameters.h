@@ -14,6 +14,7 @@ enum class Parser : std::uint8_t {
   greedy = 2,    // zlib's levels 1 to 3: takes the match that it finds
   lazy = 3,      // zlib's levels 4 to 9: unless the next place has a longer one
   optimal = 4,   // the cheapest way through a block; the block rule is none
+  fast = 5,      // Go's level 1: one place for each hash, and skips where there is nothing to find
 };
 
 enum class HashKind : std::uint8_t {
@@ -29,6 +30,9 @@ enum class BlockRule : std::uint8_t {
   none = 0,
   tokens = 1,  // when the token buffer is full but for one
   gzip = 2,    // so, with 32768; and at every 4096th if that looks well compressed: GNU gzip, Info-ZIP
+  bytes = 3,   // when it has so many plain bytes, but for one: Go's level 1
+  rsyncable =
+      4,  // gzip's, and where the last 4096 plain bytes add up to a multiple of 4096: gzip --rsyncable
 };
 
 // What an encoder does with its history where its input was flushed.
@@ -52,6 +56,9 @@ struct Parameters {
   std::uint8_t block_log = 14;
   FlushHistory flush = FlushHistory::keep;
 
+  // Whether the parser has to be told where a block ends.
+  bool knows_block_end() const { return parser == Parser::optimal || parser == Parser::fast; }
+  bool has_limits() const { return parser >= Parser::greedy && parser <= Parser::optimal; }
   bool operator==(const Parameters&) const = default;
 };
 

@@ -29,6 +29,8 @@ Result<Bytes> PieceDecoder::add(ByteView plain, ByteView reconstruction) {
     final = block.final;
   }
   if (header.last != final) return corrupt;
+  // What is left over would pile up, piece by piece.
+  if (!header.last && codec_.window().left() > kLookAhead) return corrupt;
   if (!header.last) return out_.take();
   if (codec_.window().left() != 0) return corrupt;
   const std::uint32_t bits = (8 - out_.bits_in_last_byte()) % 8;

@@ -14,6 +14,12 @@ namespace kin::formats::deflate {
 inline constexpr std::uint8_t kVersion = 1;
 // So that a few bytes cannot ask for blocks without end.
 inline constexpr std::uint64_t kMostBlocks = 65536;
+// What a predictor may look at beyond the last token of a piece, so it must be part of the piece: a match of
+// 258 at the place after the next, and what is hashed there.
+inline constexpr std::size_t kLookAhead = 512;
+// Writer and reader take no more than this for a piece.
+inline constexpr std::uint64_t kMostPiecePlain = std::uint64_t{40} << 20;
+inline constexpr std::uint64_t kMostPieceReconstruction = std::uint64_t{64} << 20;
 
 struct PieceHeader {
   bool last = false;

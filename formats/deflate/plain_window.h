@@ -31,6 +31,8 @@ class PlainWindow {
   const std::uint8_t* bytes() const { return bytes_.data(); }
   const std::uint8_t* at(std::uint32_t position) const { return bytes_.data() + position; }
   std::uint32_t position() const { return position_; }  // of the next block
+  // How many bytes of the stream are there before a place: all, or 32 KiB at least.
+  static std::size_t before(std::uint32_t place) { return place - kFirstPosition; }
   std::uint32_t end() const { return end_; }
   std::uint32_t left() const { return end_ - position_; }
   void advance(std::uint32_t size) { position_ += size; }

@@ -1,6 +1,7 @@
 #include "formats/deflate/predictor.h"
 
 #include "formats/deflate/chain_predictor.h"
+#include "formats/deflate/fast_predictor.h"
 #include "formats/deflate/optimal_predictor.h"
 
 #include <algorithm>
@@ -49,11 +50,12 @@ class RunPredictor final : public Predictor {
 }  // namespace
 
 std::unique_ptr<Predictor> Predictor::make(const Parameters& parameters, std::uint32_t first,
-                                           ChainTables& tables) {
+                                           SearchTables& tables) {
   if (parameters.parser == Parser::literals || parameters.parser == Parser::runs)
     return std::make_unique<RunPredictor>(parameters.parser == Parser::runs, first);
   if (parameters.parser == Parser::optimal)
     return std::make_unique<OptimalPredictor>(parameters.chain, first);
+  if (parameters.parser == Parser::fast) return std::make_unique<FastPredictor>(parameters.hash_bits);
   switch (parameters.hash) {
     case HashKind::zlib:
       return std::make_unique<ChainPredictor<ZlibHash>>(parameters, first, tables);

@@ -19,14 +19,14 @@ namespace kin::formats::deflate {
 inline constexpr std::uint32_t kFirstPosition = 8;
 inline constexpr std::size_t kReadBeyond = kMostMatch + 16;
 
-class ChainTables;
+struct SearchTables;
 
 class Predictor {
  public:
   // Positions are places in a buffer that others keep; the bytes from `first` on will be predicted. The
   // tables are new, or have forgotten everything, and are the predictor's own until it is gone.
   static std::unique_ptr<Predictor> make(const Parameters& parameters, std::uint32_t first,
-                                         ChainTables& tables);
+                                         SearchTables& tables);
   virtual ~Predictor() = default;
 
   // The buffer; what was in it before is still there, `dropped` earlier in it than it was. At least

@@ -1,9 +1,10 @@
 // What a predictor answered, to be given once more without searching again.
 //
-// An opener must decode each piece and compare what comes out before it hands the piece on. A second search
-// for every match would take as long as all the rest. It would also tell nothing new: a Predictor is
-// deterministic, and the rebuilder asks it the same questions about the same bytes in the same order, which
-// is what ReplayedPredictor checks. All else is done for real: range decoder, corrections, headers, bits.
+// An opener decodes each piece and compares what comes out before it hands the piece on. A second search for
+// every match takes as long as all the rest, so where a rebuilder will prove the stream later anyway, the
+// answers of the first are given again: a Predictor is deterministic, and is asked the same questions about
+// the same bytes in the same order, which is what ReplayedPredictor checks. All else is done for real: range
+// decoder, corrections, headers, bits.
 #pragma once
 
 #include "formats/deflate/predictor.h"
@@ -27,8 +28,9 @@ struct PredictionRecord {
   void clear() {  // and keeps the memory for the next piece
     answers.clear();
     hops.clear();
-    next_answer = next_hops = 0;
+    rewind();
   }
+  void rewind() { next_answer = next_hops = 0; }
 };
 
 class RecordingPredictor final : public Predictor {

@@ -13,7 +13,8 @@ void StreamCodec::set_parameters(const Parameters& parameters) {
   same_search.block_log = parameters.block_log;
   if (!predictor_ || same_search != parameters) {
     predictor_.reset();
-    tables_ = {};  // not to lean on forget(): an opener and its rebuilder must know the same
+    // Not to lean on forget(): an opener and its rebuilder must know the same.
+    tables_ = SearchTables(window_.left());
     if (replays_)
       predictor_ = std::make_unique<ReplayedPredictor>(*record_);
     else
@@ -23,6 +24,17 @@ void StreamCodec::set_parameters(const Parameters& parameters) {
     predictor_->set_bytes(window_.bytes(), 0);
     if (window_.position() > kFirstPosition) predictor_->restart(window_.position());
   }
+  parameters_ = parameters;
+}
+
+void StreamCodec::expect_tokens(const Parameters& parameters, std::span<const Block> blocks) {
+  std::uint32_t at = window_.position();
+  for (const Block& block : blocks)
+    for (const Token token : block.tokens) {
+      record_->answers.push_back({at, token, {}});
+      at += token.length;
+    }
+  predictor_ = std::make_unique<ReplayedPredictor>(*record_);
   parameters_ = parameters;
 }
 

@@ -4,9 +4,9 @@
 
 #include "formats/deflate/block.h"
 #include "formats/deflate/block_end.h"
-#include "formats/deflate/chain_tables.h"
 #include "formats/deflate/header_codec.h"
 #include "formats/deflate/huffman.h"
+#include "formats/deflate/long_chains.h"
 #include "formats/deflate/parameters.h"
 #include "formats/deflate/plain_window.h"
 #include "formats/deflate/predictor.h"
@@ -18,6 +18,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 namespace kin::formats::deflate {
 
@@ -33,6 +34,9 @@ class StreamCodec {
   void add_plain(ByteView plain);
   // For the blocks from here on. A change of more than the block rule forgets how places were inserted.
   void set_parameters(const Parameters& parameters);
+  // The same at the start of a stream that ends with these blocks, when it is known that a predictor with the
+  // parameters would answer with their tokens: they are noted as its answers.
+  void expect_tokens(const Parameters& parameters, std::span<const Block> blocks);
 
   // Codes one block that starts at window().position(), and moves that on. `last` says that window() holds
   // the stream's last bytes. False if what was decoded is no block. Of a block with tokens, or an empty one
@@ -59,7 +63,7 @@ class StreamCodec {
 
   PlainWindow window_;
   Parameters parameters_;
-  ChainTables tables_;
+  SearchTables tables_;
   std::unique_ptr<Predictor> predictor_;
   PredictionRecord* record_ = nullptr;
   bool replays_ = false;
@@ -114,8 +118,9 @@ bool StreamCodec::code_stored(Coder& coder, Block& block, std::uint32_t start_bi
   // The encoder did parse these bytes, only its tokens are not known: they were probably as predicted.
   std::uint32_t at = window_.position();
   const std::uint32_t end = at + block.plain_size;
+  const std::uint32_t limit = parameters_.knows_block_end() ? end : window_.end();
   while (at < end) {
-    Token token = predictor_->predict(at, window_.end());
+    Token token = predictor_->predict(at, limit);
     if (token.length > end - at) token = {};
     predictor_->advance(at, token);
     at += token.length;
@@ -148,6 +153,9 @@ bool StreamCodec::code_tokens(Coder& coder, Block& block, bool last) {
     if (count == 0 || count > window_.left()) return false;
   }
 
+  if (block.end == EndKind::rule && parameters_.rule == BlockRule::bytes)
+    limit = start + std::min((1U << parameters_.block_log) - 1, window_.left());
+
   if (is_optimal()) {
     if (!code_type_first(coder, block)) return false;
     if (block.type == BlockType::fixed)
@@ -156,7 +164,7 @@ bool StreamCodec::code_tokens(Coder& coder, Block& block, bool last) {
       predictor_->begin_block(start, limit, block.header.lit_len, block.header.distance);
   }
 
-  BlockEnd rule(parameters_);
+  BlockEnd rule(parameters_, window_.at(start), PlainWindow::before(start));
   const bool by_rule = block.end == EndKind::rule && !is_optimal();
   const bool by_count = block.end == EndKind::count && !is_optimal();
   std::uint32_t at = start;

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <dirent.h>
 #include <fcntl.h>
@@ -140,6 +141,19 @@ Result<std::vector<std::string>> list_directory(int directory, std::string_view 
     const std::string_view name = entry->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
   }
+}
+
+Result<Fd> temporary_file() {
+  const char* const given = std::getenv("TMPDIR");
+  const std::string directory = given != nullptr && *given != 0 ? given : "/tmp";
+  Fd fd(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (fd) return fd;
+  // Not every file system has files without names.
+  std::string path = directory + "/kin-XXXXXX";
+  fd = Fd(::mkostemp(path.data(), O_CLOEXEC));
+  if (!fd) return errno_error("cannot make a temporary file in", directory);
+  ::unlink(path.c_str());
+  return fd;
 }
 
 Result<void> make_directories(const std::string& path, unsigned mode) {

@@ -51,6 +51,9 @@ Result<Bytes> read_file(const std::string& path, std::uint64_t limit_bytes);
 // The names in an open directory but "." and "..", in no order. `path` is for messages.
 Result<std::vector<std::string>> list_directory(int directory, std::string_view path);
 
+// A file that has no name and goes with its descriptor, in $TMPDIR.
+Result<Fd> temporary_file();
+
 Result<void> make_directories(const std::string& path, unsigned mode);
 
 // As many open files as the hard limit allows: a walk holds one descriptor per directory level.

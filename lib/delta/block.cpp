@@ -12,6 +12,11 @@ namespace {
 constexpr std::uint8_t kBlockVersion = 1;
 enum BlockFlag : std::uint8_t { has_base = 1 };
 
+// A few samples tell what is compressed already: pictures, archives, sound.
+constexpr std::size_t kSamples = 4;
+constexpr std::size_t kSampleBytes = 16 << 10;
+constexpr int kSampleLevel = 1;
+
 }  // namespace
 
 Bytes encode_block_header(const BlockHeader& header) {
@@ -52,7 +57,7 @@ Result<BlockHeader> decode_block_header(ByteView bytes) {
   for (BlockObject& object : header.objects) {
     object.id.bytes = in.array<32>();
     const std::uint8_t kind = in.u8();
-    if (kind < 1 || kind > 4) in.fail();
+    if (kind < 1 || kind > 5) in.fail();
     object.kind = static_cast<ObjectKind>(kind);
     object.size = in.varint();
     const std::size_t features = in.count(kFeatureBytes);
@@ -87,6 +92,23 @@ Encoding BlockEncoder::compress(ByteView content, int level) {
   auto payload = codec(CodecId::zstd, level).encode({}, content);
   if (payload && payload->size() < content.size()) return {CodecId::zstd, *std::move(payload)};
   return {CodecId::plain, Bytes(content.begin(), content.end())};
+}
+
+bool BlockEncoder::is_dense(ByteView content) {
+  const std::size_t step = content.size() / kSamples + 1;
+  std::size_t taken = 0, left = 0;
+  for (std::size_t at = 0; at < content.size(); at += step) {
+    const ByteView sample = content.subspan(at, std::min({step, kSampleBytes, content.size() - at}));
+    taken += sample.size();
+    left += compress(sample, kSampleLevel).payload.size();
+  }
+  return left > taken / 2;
+}
+
+// Most of the time that large objects take goes to those that a search does not make smaller.
+Encoding BlockEncoder::compress_whole(ByteView content) {
+  const bool dense = effort_.dense_level != effort_.whole_level && is_dense(content);
+  return compress(content, dense ? effort_.dense_level : effort_.whole_level);
 }
 
 std::optional<Encoding> BlockEncoder::compress_delta(ByteView base, ByteView content, bool close) {

@@ -64,7 +64,7 @@ class BlockEncoder {
 
   // The smallest encoding: plain, if nothing is smaller than the content.
   Encoding compress_group(ByteView content) { return compress(content, effort_.group_level); }
-  Encoding compress_whole(ByteView content) { return compress(content, effort_.whole_level); }
+  Encoding compress_whole(ByteView content);
   // The smallest against this base; nothing if none is smaller than the content. close: they have much in
   // common, so that a thorough search pays.
   std::optional<Encoding> compress_delta(ByteView base, ByteView content, bool close);
@@ -74,6 +74,7 @@ class BlockEncoder {
 
  private:
   Encoding compress(ByteView content, int level);
+  bool is_dense(ByteView content);
   Codec& codec(CodecId id, int level);  // made when first needed
 
   const Effort effort_;

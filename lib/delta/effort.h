@@ -8,11 +8,12 @@ namespace kin {
 struct Effort {
   static constexpr std::size_t kNever = static_cast<std::size_t>(-1);
 
-  // Levels of zstd; xdelta3's follows from that of deltas. Groups and deltas gain far more from a higher
-  // level than large objects without kin do, which take most of the time.
-  int group_level = 7;
+  // Levels of zstd; xdelta3's follows from that of deltas. Groups of kin and deltas gain most from a higher
+  // level.
+  int group_level = 8;
   int delta_level = 6;
-  int whole_level = 3;
+  int whole_level = 6;
+  int dense_level = 2;  // of whole content that hardly compresses, whatever the level
   // Deltas are made at this level first, and at delta_level only where that has left at most this part of the
   // content and the base is close kin: a thorough search among what is hardly alike costs most and finds
   // least.
@@ -24,9 +25,9 @@ struct Effort {
   std::size_t xdelta3_from = 1 << 20;
   std::size_t xdelta3_part = 256;
 
-  static constexpr Effort fast() { return {1, 1, 1, 1, kNever, true, 1, kNever, 1}; }
+  static constexpr Effort fast() { return {1, 1, 1, 1, 1, kNever, true, 1, kNever, 1}; }
   static constexpr Effort normal() { return {}; }
-  static constexpr Effort max() { return {15, 15, 12, 3, 1, false, 8, 64 << 10, 4}; }
+  static constexpr Effort max() { return {15, 15, 12, 12, 3, 1, false, 8, 64 << 10, 4}; }
 };
 
 }  // namespace kin

@@ -4,8 +4,11 @@
 #include "lib/base/check.h"
 #include "lib/base/ordered_stage.h"
 #include "lib/base/worker_pool.h"
+#include "lib/container/content_source.h"
 #include "lib/engine/block_pipeline.h"
 #include "lib/engine/file_reader.h"
+#include "lib/engine/imported_tree.h"
+#include "lib/engine/previous_members.h"
 #include "lib/object/content.h"
 #include "lib/object/tree.h"
 
@@ -37,6 +40,8 @@ struct ReadItem {
   Outcome outcome = Outcome::done;
   WalkEntry entry;  // not with parts
   FilePart part;
+  std::optional<std::string> link_to;  // of entries that do not come from disk
+  ContainerCounts containers;
   bool reused = false;  // content known from the parent or the resume log
   std::optional<Error> fatal;
 };
@@ -73,12 +78,17 @@ class Backup {
   void cancel_stages();
   Result<void> take(ReadItem item);
   Result<void> take_file(WalkEntry entry, bool reused);
+  Result<void> take_imported(ReadItem item);
+  Result<void> build_imported();
   Result<void> add_node(const Node& node) { return levels_.back().tree.add(node); }
   Result<void> record(const WalkEntry& entry);
   ReadItem read_entry(FileReader& reader, WalkEntry entry, const Reading::Emit& emit);
+  void read_source(FileReader& reader, const Reading::Emit& emit);
+  Result<void> fold_content(Node& file);
   bool reuse_content(WalkEntry& entry);
   bool all_stored(const std::vector<Extent>& extents);
   void enter(Node node);
+  Result<void> leave();
   void skip(const std::string& path, const Error& error) {
     observer_.on_skipped(path, error);
     ++skipped_;
@@ -93,10 +103,12 @@ class Backup {
 
   BlockPipeline blocks_;
   std::vector<Level> levels_;
+  std::optional<ImportedTree> imported_;
   std::vector<Extent> file_extents_;  // of the file whose parts are coming
   const std::string record_prefix_ = resume_prefix(request_.snapshot);
   std::vector<std::pair<std::string, Bytes>> records_;
   SnapshotSummary summary_;
+  ContainerCounts containers_;
   std::atomic<std::uint64_t> skipped_{0};
 
   Reading reading_;  // last, so that it is the first to go: its threads, which end here, use all of the above
@@ -104,26 +116,18 @@ class Backup {
 
 // Every object down to the last: a list may have been stored by a backup that died before its content was.
 bool Backup::all_stored(const std::vector<Extent>& extents) {
-  return for_each_extent(store_, extents,
-                         [&](const Extent& extent, std::uint64_t) -> Result<void> {
-                           if (extent.kind == Extent::Kind::hole) return {};
+  return for_each_object(store_, extents,
+                         [&](const Extent& extent) -> Result<bool> {
                            KIN_TRY_ASSIGN(const bool stored, store_.contains(extent.id));
                            if (!stored) return Error(ErrorCode::not_found, "an object is missing");
-                           return {};
+                           return true;
                          })
       .has_value();
 }
 
-// The object at the same place in the file's previous version: the likeliest base.
-std::optional<ObjectId> previous_at(const WalkEntry& entry, std::size_t extent) {
-  if (!entry.before || extent >= entry.before->content.size()) return std::nullopt;
-  const Extent& before = entry.before->content[extent];
-  return before.kind == Extent::Kind::data ? std::optional(before.id) : std::nullopt;
-}
-
 // The content of a file that has not changed, without reading it; only if all of it is really there.
 bool Backup::reuse_content(WalkEntry& entry) {
-  if (request_.read_all) return false;
+  if (request_.read_all || request_.entries) return false;
   if (entry.before && same_state(entry.node, *entry.before) && all_stored(entry.before->content)) {
     entry.node.content = entry.before->content;
     return true;
@@ -153,14 +157,16 @@ ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, const Reading::
     auto object = part.objects.begin();
     for (const Extent& extent : part.extents) {
       const std::size_t place = extents++;
-      if (extent.kind == Extent::Kind::data) (object++)->previous = previous_at(entry, place);
+      if (extent.kind != Extent::Kind::data) continue;
+      if (entry.before) object->previous = data_at(entry.before->content, place);
+      ++object;
     }
     if (stop_.stop_requested()) return false;
     bool going = true;
     if (held) {
       ReadItem piece;
       piece.outcome = ReadItem::Outcome::part;
-      const std::size_t bytes = held->size;
+      const std::size_t bytes = held->object_bytes() + 1024;
       piece.part = *std::move(held);
       going = emit(std::move(piece), bytes);
     }
@@ -173,6 +179,10 @@ ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, const Reading::
     auto finished = size && request_.stream->finish ? request_.stream->finish() : Result<void>();
     if (!size) item.fatal = std::move(size).error();
     if (!finished) item.fatal = std::move(finished).error();
+  } else if (request_.entries) {
+    auto size = reader.read_entry(*request_.entries->source, path, hand_on);
+    if (size) entry.node.size = *size;
+    if (!size) item.fatal = std::move(size).error().context(printable(path));
   } else if (auto steady = reader.read_file(entry, hand_on); !steady) {
     item.outcome = ReadItem::Outcome::failed;
     if (steady.error().code() != ErrorCode::cancelled) skip(path, steady.error());
@@ -180,13 +190,40 @@ ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, const Reading::
     skip(path, Error(ErrorCode::io, printable(path) + " changed while it was read; kept as it was read"));
   }
   if (held) item.part = *std::move(held);
+  item.containers = reader.take_container_counts();
   item.entry = std::move(entry);
   return item;
 }
 
+// All entries, in the thread of one reader: an archive has to be read from front to back.
+void Backup::read_source(FileReader& reader, const Reading::Emit& emit) {
+  for (;;) {
+    auto next = request_.entries->source->next();
+    ReadItem item;
+    if (!next) item.fatal = std::move(next).error();
+    if (next && !*next) return;
+    if (next) {
+      WalkEntry entry;
+      entry.kind = (*next)->node.type == NodeType::file ? WalkEntry::Kind::file : WalkEntry::Kind::other;
+      entry.node = std::move((*next)->node);
+      entry.path = entry.tree_path = (*next)->path;
+      if (entry.kind == WalkEntry::Kind::file) {
+        item = read_entry(reader, std::move(entry), emit);
+      } else {
+        item.entry = std::move(entry);
+      }
+      item.link_to = std::move((*next)->link_to);
+    }
+    const bool ends = item.fatal.has_value();
+    const std::size_t bytes = item.part.object_bytes() + 1024;
+    if (!emit(std::move(item), bytes) || ends || stop_.stop_requested()) return;
+  }
+}
+
 Backup::Reading::Worker Backup::make_reader() {
-  auto reader = std::make_shared<FileReader>(store_);
+  auto reader = std::make_shared<FileReader>(store_, request_.formats);
   return [this, reader](WalkBatch batch, const Reading::Emit& emit) {
+    if (request_.entries) return read_source(*reader, emit);
     for (WalkEntry& entry : batch) {
       ReadItem item;
       if (entry.kind == WalkEntry::Kind::file) {
@@ -194,7 +231,7 @@ Backup::Reading::Worker Backup::make_reader() {
       } else {
         item.entry = std::move(entry);
       }
-      const std::size_t bytes = item.part.size + 1024;
+      const std::size_t bytes = item.part.object_bytes() + 1024;
       if (!emit(std::move(item), bytes)) return;
     }
   };
@@ -219,7 +256,9 @@ Result<void> Backup::walk() {
     return (batch.size() < kBatchEntries && batch_bytes < kBatchBytes) || submit();
   };
   Result<void> walked;
-  if (request_.stream) {
+  if (request_.entries) {
+    emit({});  // for the one reader that reads them all
+  } else if (request_.stream) {
     WalkEntry entry;
     entry.kind = WalkEntry::Kind::file;
     entry.path = entry.node.name = request_.stream->name;
@@ -261,14 +300,59 @@ Result<void> Backup::record(const WalkEntry& entry) {
   return log_.record(std::exchange(records_, {}));
 }
 
+// What was read becomes the file's.
+Result<void> Backup::fold_content(Node& file) {
+  KIN_TRY_ASSIGN(file.content, fold_extents(std::move(file_extents_), [this](ObjectKind kind, Bytes bytes) {
+                   return store_metadata(kind, std::move(bytes));
+                 }));
+  summary_.bytes_read += file.size;
+  return {};
+}
+
+Result<void> Backup::take_imported(ReadItem item) {
+  WalkEntry& entry = item.entry;
+  if (entry.kind == WalkEntry::Kind::file) KIN_TRY(fold_content(entry.node));
+  file_extents_.clear();
+  observer_.on_entry(entry, Change::added);
+  if (!item.link_to) return imported_->add(entry.node, entry.tree_path);
+  KIN_TRY_ASSIGN(const bool linked, imported_->add_link(entry.node, entry.tree_path, *item.link_to));
+  if (!linked)
+    skip(entry.path, Error(ErrorCode::not_found, printable(entry.path) + " is a hard link to " +
+                                                     printable(*item.link_to) +
+                                                     ", which does not come before it; left out"));
+  return {};
+}
+
+Result<void> Backup::build_imported() {
+  if (imported_->empty()) return Error(ErrorCode::not_found, "there are no entries in it");
+  ImportedTree::Visitor visitor;
+  visitor.enter = [this](Node directory) -> Result<void> {
+    ++summary_.directories;
+    enter(std::move(directory));
+    return {};
+  };
+  visitor.add = [this](Node node) {
+    ++(node.type == NodeType::file ? summary_.files : summary_.others);
+    if (node.type == NodeType::file) ++summary_.files_new;
+    summary_.bytes += node.size;
+    return add_node(node);
+  };
+  visitor.leave = [this] { return leave(); };
+  return imported_->visit(visitor);
+}
+
+Result<void> Backup::leave() {
+  KIN_CHECK(levels_.size() > 1);
+  Level done = std::move(levels_.back());
+  KIN_TRY_ASSIGN(done.node.subtree, done.tree.finish());
+  levels_.pop_back();
+  return add_node(done.node);
+}
+
 Result<void> Backup::take_file(WalkEntry entry, bool reused) {
   if (!reused) {
-    KIN_TRY_ASSIGN(entry.node.content,
-                   fold_extents(std::move(file_extents_), [this](ObjectKind kind, Bytes bytes) {
-                     return store_metadata(kind, std::move(bytes));
-                   }));
+    KIN_TRY(fold_content(entry.node));
     if (!request_.stream) KIN_TRY(record(entry));
-    summary_.bytes_read += entry.node.size;
   }
   const bool known = entry.before && entry.before->type == NodeType::file;
   const bool same =
@@ -288,7 +372,7 @@ Result<void> Backup::take(ReadItem item) {
   if (item.fatal) return *std::move(item.fatal);
   for (NewObject& object : item.part.objects)
     if (object.is_new)
-      KIN_TRY(blocks_.add(ObjectKind::data, object.id, std::move(object.bytes), std::move(object.sketch),
+      KIN_TRY(blocks_.add(object.kind, object.id, std::move(object.bytes), std::move(object.sketch),
                           object.previous));
   file_extents_.insert(file_extents_.end(), item.part.extents.begin(), item.part.extents.end());
   if (item.outcome == ReadItem::Outcome::part) return {};
@@ -296,6 +380,8 @@ Result<void> Backup::take(ReadItem item) {
     file_extents_.clear();
     return {};
   }
+  containers_.add(item.containers);
+  if (request_.entries) return take_imported(std::move(item));
   WalkEntry& entry = item.entry;
   switch (entry.kind) {
     case WalkEntry::Kind::file: {
@@ -313,13 +399,8 @@ Result<void> Backup::take(ReadItem item) {
       ++summary_.directories;
       enter(std::move(entry.node));
       return {};
-    case WalkEntry::Kind::leave: {
-      KIN_CHECK(levels_.size() > 1);
-      Level done = std::move(levels_.back());
-      KIN_TRY_ASSIGN(done.node.subtree, done.tree.finish());
-      levels_.pop_back();
-      return add_node(done.node);
-    }
+    case WalkEntry::Kind::leave:
+      return leave();
   }
   return {};
 }
@@ -337,20 +418,34 @@ Result<void> Backup::choose(std::vector<ReadItem> items) {
   return {};
 }
 
+// One that is there only because something is in it.
+Node unknown_directory(const Snapshot& snapshot) {
+  Node node;
+  node.type = NodeType::directory;
+  node.mode = 0755;
+  node.uid = snapshot.uid;
+  node.gid = snapshot.gid;
+  node.user = snapshot.user;
+  node.mtime = node.ctime = snapshot.time;
+  return node;
+}
+
 Result<void> Backup::choose() {
   enter(Node{});
+  if (request_.entries) imported_.emplace(request_.entries->below, unknown_directory(request_.snapshot));
   std::vector<ReadItem> items;
   std::uint64_t bytes = 0;
   while (std::optional<ReadItem> item = reading_.next()) {
     if (stop_.stop_requested()) return {};
-    bytes += item->part.size;
+    bytes += item->part.object_bytes();
     items.push_back(*std::move(item));
     if (items.size() < kLookupItems && bytes < kLookupBytes) continue;
     KIN_TRY(choose(std::exchange(items, {})));
     bytes = 0;
   }
   KIN_TRY(reading_.result());
-  return choose(std::move(items));
+  KIN_TRY(choose(std::move(items)));
+  return request_.entries ? build_imported() : Result<void>();
 }
 
 Result<BackupResult> Backup::run() {
@@ -407,6 +502,7 @@ Result<BackupResult> Backup::run() {
   summary_.bytes_added = blocks_.bytes_added();
   summary_.bytes_stored = blocks_.bytes_stored();
   result.summary = summary_;
+  result.containers = containers_;
   if (request_.skip_if_unchanged && request_.parent_tree == result.tree) {
     KIN_TRY(store_.flush());
     KIN_TRY(log_.clear_records(record_prefix_));

@@ -6,7 +6,10 @@
 // limits, whatever the size of files and directories.
 #pragma once
 
+#include "lib/container/container_format.h"
 #include "lib/engine/block_store.h"
+#include "lib/engine/container_counts.h"
+#include "lib/engine/entry_source.h"
 #include "lib/engine/resume_log.h"
 #include "lib/engine/walker.h"
 
@@ -36,9 +39,17 @@ struct BackupStream {
   std::function<Result<void>()> finish;
 };
 
+// Entries in any order instead of a walk. They are all new: there is nothing to compare their state with.
+struct BackupEntries {
+  EntrySource* source;  // must outlive the backup. Its first error ends that, without a snapshot
+  std::string below;    // where they go: safe names with '/' between them; empty: the root
+};
+
 struct BackupRequest {
   WalkOptions walk;
-  std::optional<BackupStream> stream;  // instead of files
+  Formats formats;                       // containers that are opened; none unless told
+  std::optional<BackupStream> stream;    // instead of files
+  std::optional<BackupEntries> entries;  // the same
   std::optional<SnapshotId> parent;
   std::optional<ObjectId> parent_tree;
   bool read_all = false;  // --force
@@ -51,6 +62,7 @@ struct BackupRequest {
 struct BackupResult {
   std::optional<SnapshotId> snapshot;  // none if skipped as unchanged
   SnapshotSummary summary;
+  ContainerCounts containers;  // of files that were read
   ObjectId tree;
 };
 

@@ -1,6 +1,6 @@
 #include "lib/engine/content_check.h"
 
-#include "lib/object/content.h"
+#include "lib/container/content_source.h"
 
 #include <algorithm>
 #include <sys/stat.h>
@@ -31,10 +31,25 @@ Result<bool> is_zero(int fd, std::uint64_t offset, std::uint64_t size, const std
   return true;
 }
 
+// Whether these bytes of the file are what the container's recipe gives.
+Result<bool> has_container(BlockStore& store, const Formats& formats, const Extent& extent, int fd,
+                           std::uint64_t offset, const std::string& path, const std::stop_token& stop) {
+  ContentSource source(store, formats, {extent});
+  Bytes wanted(static_cast<std::size_t>(kStepBytes)), buffer(wanted.size());
+  for (;;) {
+    if (stop.stop_requested()) return interrupted();
+    KIN_TRY_ASSIGN(const std::size_t size, source.read(wanted));
+    KIN_TRY_ASSIGN(const std::size_t got, read_up_to_at(fd, std::span(buffer).first(size), offset, path));
+    if (!equal(ByteView(wanted).first(size), ByteView(buffer).first(got))) return false;
+    offset += size;
+    if (size < wanted.size()) return true;
+  }
+}
+
 }  // namespace
 
-Result<bool> has_content(BlockStore& store, const Fd& file, const std::string& path, const Node& node,
-                         const std::stop_token& stop) {
+Result<bool> has_content(BlockStore& store, const Formats& formats, const Fd& file, const std::string& path,
+                         const Node& node, const std::stop_token& stop) {
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return errno_error("cannot read", path);
   if (!S_ISREG(info.st_mode) || static_cast<std::uint64_t>(info.st_size) != node.size) return false;
@@ -46,6 +61,10 @@ Result<bool> has_content(BlockStore& store, const Fd& file, const std::string& p
         if (stop.stop_requested()) return interrupted();
         if (extent.kind == Extent::Kind::hole) {
           KIN_TRY_ASSIGN(same, is_zero(file.get(), offset, extent.size, path, stop));
+          return {};
+        }
+        if (extent.kind == Extent::Kind::container) {
+          KIN_TRY_ASSIGN(same, has_container(store, formats, extent, file.get(), offset, path, stop));
           return {};
         }
         if (extent.size > kMostBlockBytes)

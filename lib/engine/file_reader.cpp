@@ -1,15 +1,21 @@
 #include "lib/engine/file_reader.h"
 
+#include "lib/engine/previous_members.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <fcntl.h>
 #include <limits>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 namespace kin {
 namespace {
+
+constexpr const char* kHasHoles = "the file has holes";  // which a recipe would not keep
 
 Result<Fd> open_for_reading(const WalkEntry& entry) {
   // Without O_NONBLOCK, a FIFO that took the file's place would hang us. O_NOATIME is for owners only.
@@ -32,52 +38,156 @@ Result<std::pair<std::uint64_t, std::uint64_t>> next_data(int fd, std::uint64_t 
   return std::pair{static_cast<std::uint64_t>(data), hole < 0 ? size : static_cast<std::uint64_t>(hole)};
 }
 
+// Fewer blocks than bytes may also be a file system that compresses. Leaves the file at its start.
+Result<bool> has_holes(int fd, const struct stat& info, const std::string& path) {
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  if (static_cast<std::uint64_t>(info.st_blocks) * 512 >= size) return false;
+  KIN_TRY_ASSIGN(const auto run, next_data(fd, 0, size, path));
+  if (::lseek(fd, 0, SEEK_SET) < 0) return errno_error("cannot read", path);
+  return run.first > 0 || run.second < size;
+}
+
 }  // namespace
 
-FileReader::FileReader(const BlockStore& store) : store_(store) {}
+FileReader::FileReader(BlockStore& store, const Formats& formats)
+    : segmenter_(store), opener_(store, formats, segmenter_), opens_(!formats.containers.empty()) {}
 
-Result<std::uint64_t> FileReader::read_run(const Read& read, std::uint64_t limit, const Emit& emit) {
-  std::uint64_t total = 0;
-  std::size_t have = 0;  // bytes in the buffer
-  bool first = true, ended = false;
-  for (;;) {
-    const std::uint64_t left = limit - total - have;
-    const std::size_t want =
-        static_cast<std::size_t>(std::min<std::uint64_t>(Scanner::kMostBytes - have, left));
-    if (!ended && want > 0) {
-      if (buffer_.size() < have + want) buffer_.resize(have + want);
-      KIN_TRY_ASSIGN(const std::size_t got, read(std::span(buffer_).subspan(have, want)));
-      have += got;
-      ended = got < want;
-    }
-    if (have == 0) return total;
-    const ByteView content = ByteView(buffer_).first(have);
-    const bool all = ended || left == want;
-    const Scanner& scanner = store_.scanner();
-    Scanner::Segment segment = first && all && have <= Scanner::kWholeBytes
-                                   ? Scanner::Segment{have, scanner.sketch(content)}
-                                   : scanner.segment(content);
-    const std::size_t cut = segment.size;
+Result<std::uint64_t> FileReader::read_run(const Segmenter::Read& read, std::uint64_t limit,
+                                           const Emit& emit) {
+  return segmenter_.run(read, limit, [&](NewObject object) {
     FilePart part;
-    NewObject& object = part.objects.emplace_back();
-    object.bytes.assign(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(cut));
-    object.id = store_.id_of(object.bytes);
-    object.sketch = std::move(segment.sketch);
-    part.extents.push_back({Extent::Kind::data, cut, object.id});
-    part.size = cut;
-    if (!emit(std::move(part))) return interrupted();
-    total += cut;
-    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(cut),
-              buffer_.begin() + static_cast<std::ptrdiff_t>(have), buffer_.begin());
-    have -= cut;
-    first = false;
+    part.size = object.bytes.size();
+    part.extents.push_back({Extent::Kind::data, part.size, object.id});
+    part.objects.push_back(std::move(object));
+    return emit(std::move(part));
+  });
+}
+
+Result<std::optional<std::uint64_t>> FileReader::read_container(int fd, std::uint64_t limit,
+                                                                const std::string& path,
+                                                                const std::optional<Extent>& before,
+                                                                const Emit& emit) {
+  class File : public ByteSource {
+   public:
+    File(int fd, std::uint64_t limit, const std::string& path) : fd_(fd), left_(limit), path_(path) {}
+    Result<std::size_t> read(std::span<std::uint8_t> into) override {
+      into = into.first(static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), left_)));
+      KIN_TRY_ASSIGN(const std::size_t got, read_up_to(fd_, into, path_));
+      left_ -= got;
+      unreported_ += got;
+      return got;
+    }
+    std::uint64_t take_unreported() { return std::exchange(unreported_, 0); }
+
+   private:
+    const int fd_;
+    std::uint64_t left_;
+    const std::string& path_;
+    std::uint64_t unreported_ = 0;
+  };
+  std::array<std::uint8_t, kHeadBytes> head;
+  KIN_TRY_ASSIGN(const std::size_t size, read_up_to_at(fd, head, 0, path));
+  if (opener_.detect(ByteView(head).first(size)) == nullptr) return std::optional<std::uint64_t>();
+  File file(fd, limit, path);
+  KIN_TRY_ASSIGN(const std::optional<Extent> extent, opener_.open(
+                                                         file,
+                                                         [&](NewObject object) {
+                                                           FilePart part;
+                                                           part.size = file.take_unreported();
+                                                           part.objects.push_back(std::move(object));
+                                                           return emit(std::move(part));
+                                                         },
+                                                         &counts_, before));
+  if (!extent) {
+    if (::lseek(fd, 0, SEEK_SET) < 0) return errno_error("cannot read", path);
+    return std::optional<std::uint64_t>();
   }
+  FilePart part;
+  part.size = file.take_unreported();
+  part.extents.push_back(*extent);
+  if (!emit(std::move(part))) return interrupted();
+  return std::optional(extent->size);
+}
+
+Result<void> FileReader::count_sparse(int fd, const std::string& path) {
+  std::array<std::uint8_t, kHeadBytes> head;
+  KIN_TRY_ASSIGN(const std::size_t size, read_up_to_at(fd, head, 0, path));
+  if (const ContainerFormat* const format = opener_.detect(ByteView(head).first(size)))
+    counts_.add_closed(format->name, kHasHoles);
+  return {};
 }
 
 Result<std::uint64_t> FileReader::read_stream(int fd, const std::string& name, const Emit& emit,
                                               const std::stop_token& stop) {
-  const Read read = [&](std::span<std::uint8_t> into) { return read_pipe(fd, into, name, stop); };
+  const Segmenter::Read read = [&](std::span<std::uint8_t> into) { return read_pipe(fd, into, name, stop); };
   return read_run(read, std::numeric_limits<std::uint64_t>::max(), emit);
+}
+
+Result<std::uint64_t> FileReader::read_first_run(EntrySource& source, const std::string& path,
+                                                 const Emit& emit, std::optional<std::uint64_t>& next_run) {
+  class Run : public ByteSource {
+   public:
+    explicit Run(EntrySource& source) : source_(source) {}
+    Result<std::size_t> read(std::span<std::uint8_t> into) override { return source_.read(into); }
+
+   private:
+    EntrySource& source_;
+  };
+  Run run(source);
+  PeekSource in(run);
+  KIN_TRY_ASSIGN(const ByteView head, in.peek(kHeadBytes));
+  const ContainerFormat* const format = opens_ ? opener_.detect(head) : nullptr;
+  if (format == nullptr) {
+    KIN_TRY_ASSIGN(const std::uint64_t size,
+                   read_run([&](std::span<std::uint8_t> into) { return in.read(into); },
+                            std::numeric_limits<std::uint64_t>::max(), emit));
+    KIN_TRY_ASSIGN(next_run, source.next_run());
+    return size;
+  }
+  KIN_TRY_ASSIGN(const Fd copy, temporary_file());
+  std::uint64_t size = 0;
+  for (Bytes buffer(256 << 10);;) {
+    KIN_TRY_ASSIGN(const std::size_t got, in.read(buffer));
+    KIN_TRY(write_all(copy.get(), ByteView(buffer).first(got), path));
+    size += got;
+    if (got < buffer.size()) break;
+  }
+  if (::lseek(copy.get(), 0, SEEK_SET) < 0) return errno_error("cannot read", path);
+  KIN_TRY_ASSIGN(next_run, source.next_run());
+  if (!next_run && source.end() == size) {  // no holes
+    KIN_TRY_ASSIGN(const std::optional<std::uint64_t> opened,
+                   read_container(copy.get(), size, path, {}, emit));
+    if (opened) return *opened;
+  } else {
+    counts_.add_closed(format->name, kHasHoles);
+  }
+  return read_run([&](std::span<std::uint8_t> into) { return read_up_to(copy.get(), into, path); }, size,
+                  emit);
+}
+
+Result<std::uint64_t> FileReader::read_entry(EntrySource& source, const std::string& path, const Emit& emit) {
+  std::uint64_t done = 0;
+  KIN_TRY_ASSIGN(std::optional<std::uint64_t> run, source.next_run());
+  for (;;) {
+    const std::uint64_t begin = run.value_or(source.end());
+    if (begin > done) {
+      FilePart hole;
+      hole.extents.push_back({Extent::Kind::hole, begin - done, {}});
+      hole.size = begin - done;
+      if (!emit(std::move(hole))) return interrupted();
+      done = begin;
+    }
+    if (!run) return done;
+    if (done == 0) {
+      KIN_TRY_ASSIGN(done, read_first_run(source, path, emit, run));
+      continue;
+    }
+    KIN_TRY_ASSIGN(const std::uint64_t size,
+                   read_run([&](std::span<std::uint8_t> into) { return source.read(into); },
+                            std::numeric_limits<std::uint64_t>::max(), emit));
+    done += size;
+    KIN_TRY_ASSIGN(run, source.next_run());
+  }
 }
 
 Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit) {
@@ -89,15 +199,25 @@ Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit) {
   node.attributes = std::move(entry.node.attributes);
   entry.node = std::move(node);
 
-  const Read read = [&](std::span<std::uint8_t> into) { return read_up_to(fd.get(), into, entry.path); };
+  const Segmenter::Read read = [&](std::span<std::uint8_t> into) {
+    return read_up_to(fd.get(), into, entry.path);
+  };
   const auto size = static_cast<std::uint64_t>(before.st_size);
-  const bool sparse = static_cast<std::uint64_t>(before.st_blocks) * 512 < size;
+  // Files of /proc say that they are empty, and are not. Others may grow while we read.
+  const std::uint64_t limit = size == 0 ? std::numeric_limits<std::uint64_t>::max() : size;
+  KIN_TRY_ASSIGN(const bool sparse, has_holes(fd.get(), before, entry.path));
   std::uint64_t done = 0;
-  if (!sparse) {
-    // Files of /proc say that they are empty, and are not.
-    const std::uint64_t limit = size == 0 ? std::numeric_limits<std::uint64_t>::max() : size;
+  std::optional<std::uint64_t> opened;
+  if (!sparse && opens_) {
+    const auto container = entry.before ? container_of(entry.before->content) : std::nullopt;
+    KIN_TRY_ASSIGN(opened, read_container(fd.get(), limit, entry.path, container, emit));
+  }
+  if (opened) {
+    done = *opened;
+  } else if (!sparse) {
     KIN_TRY_ASSIGN(done, read_run(read, limit, emit));
   }
+  if (sparse && opens_) KIN_TRY(count_sparse(fd.get(), entry.path));
   while (sparse && done < size) {
     KIN_TRY_ASSIGN(const auto run, next_data(fd.get(), done, size, entry.path));
     const auto [begin, end] = run;

@@ -356,7 +356,7 @@ Result<bool> Restore::holds(const std::string& path, const Node& node) {
   const auto at = find_below(path);
   if (!at) return false;
   const Fd fd(::openat(at->first.get(), at->second.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  const auto same = fd ? has_content(store_, fd, path, node, stop_) : Result<bool>(false);
+  const auto same = fd ? has_content(store_, request_.formats, fd, path, node, stop_) : Result<bool>(false);
   if (stop_.stop_requested()) return interrupted();
   return same && *same;
 }

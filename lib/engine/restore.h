@@ -10,6 +10,7 @@
 // successor is complete.
 #pragma once
 
+#include "lib/container/container_format.h"
 #include "lib/engine/block_store.h"
 #include "lib/engine/directory_ids.h"
 #include "lib/engine/path_filter.h"
@@ -25,6 +26,7 @@ enum class Overwrite { always, if_changed, if_newer, never };
 
 struct RestoreRequest {
   ObjectId tree;
+  Formats formats;                       // by whose codings containers go together again
   std::optional<std::string> only_name;  // restore this entry of the tree alone
   std::string target;                    // made if it is not there
   PathFilter includes, excludes;         // of paths in the tree, "/" + components

@@ -1,7 +1,7 @@
 #include "lib/engine/restore_window.h"
 
+#include "lib/container/content_source.h"
 #include "lib/engine/content_check.h"
-#include "lib/object/content.h"
 
 #include <algorithm>
 #include <utility>
@@ -10,6 +10,8 @@ namespace kin {
 namespace {
 
 constexpr std::size_t kInFlightBytes = 16 << 20;
+constexpr std::size_t kContainerStepBytes = 1 << 20;
+constexpr std::size_t kContainerMemoryBytes = 8 << 20;  // about what putting one together takes
 
 }  // namespace
 
@@ -20,7 +22,7 @@ RestoreWindow::RestoreWindow(BlockStore& store, const RestoreRequest& request, R
       report_(report),
       make_room_(std::move(make_room)),
       stop_(std::move(stop)),
-      pool_(request.jobs, kInFlightBytes) {}
+      pool_(request.jobs, std::max(kInFlightBytes, request.jobs * kContainerMemoryBytes)) {}
 
 void RestoreWindow::fail_file(RestoredFile& file, const Error& error) {
   if (error.code() == ErrorCode::cancelled) return;  // no fault of the file
@@ -39,8 +41,12 @@ Result<void> RestoreWindow::add(RestoreEntry entry) {
       [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
         if (stop_.stop_requested()) return window = interrupted();
         if (extent.kind == Extent::Kind::hole || file->failed) return {};
-        KIN_TRY_ASSIGN(const BlockRef block, store_.locate(extent.id));
-        blocks_[block].push_back({file, offset, extent.id, extent.size});
+        if (extent.kind == Extent::Kind::container) {
+          containers_.push_back({file, offset, extent.id, extent.size});
+        } else {
+          KIN_TRY_ASSIGN(const BlockRef block, store_.locate(extent.id));
+          blocks_[block].push_back({file, offset, extent.id, extent.size});
+        }
         ++file->pieces_left;
         ++pieces_;
         bytes_ += extent.size;
@@ -95,8 +101,33 @@ void RestoreWindow::write_block(const BlockRef& block, const std::vector<Piece>&
   }
 }
 
+// A container's members are wherever they were first met, and its bytes can only be made in order.
+Result<void> RestoreWindow::copy_container(const Piece& piece) {
+  ContentSource source(store_, request_.formats, {{Extent::Kind::container, piece.size, piece.id}});
+  Bytes buffer(kContainerStepBytes);
+  std::uint64_t offset = piece.offset;
+  for (;;) {
+    if (stop_.stop_requested()) return interrupted();
+    KIN_TRY_ASSIGN(const std::size_t got, source.read(buffer));
+    if (got > 0) KIN_TRY(piece.file->write(ByteView(buffer).first(got), offset));
+    report_.wrote(got);
+    offset += got;
+    if (got < buffer.size()) return {};  // only now is it known that all of it was right
+  }
+}
+
+void RestoreWindow::write_container(const Piece& piece) {
+  RestoredFile& file = *piece.file;
+  if (!file.failed) {
+    const auto written = copy_container(piece);
+    if (!written) fail_file(file, written.error());
+  }
+  if (stop_.stop_requested()) return;
+  if (file.pieces_left.fetch_sub(1) == 1 && file.planned) finish_file(file);
+}
+
 Result<void> RestoreWindow::verify_content(const RestoredFile& file, const Fd& fd) {
-  KIN_TRY_ASSIGN(const bool same, has_content(store_, fd, file.path(), file.node(), stop_));
+  KIN_TRY_ASSIGN(const bool same, has_content(store_, request_.formats, fd, file.path(), file.node(), stop_));
   if (!same) return Error(ErrorCode::io, "the file does not read back as it was written");
   return {};
 }
@@ -110,8 +141,16 @@ Result<void> RestoreWindow::write() {
           return {};
         },
         static_cast<std::size_t>(block.content_size));
+  for (const Piece& piece : containers_)
+    pool_.submit(
+        [this, &piece]() -> Result<void> {
+          if (!stop_.stop_requested()) write_container(piece);
+          return {};
+        },
+        kContainerMemoryBytes);
   KIN_TRY(pool_.wait());
   blocks_.clear();
+  containers_.clear();
   pieces_ = 0;
   bytes_ = 0;
   // Those without content, and those whose last piece was written before it was known to be the last.

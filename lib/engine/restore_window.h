@@ -1,7 +1,8 @@
 // RestoreWindow: files whose content is to be written, collected until there are enough of them.
 //
 // The blocks that hold their objects are then read forwards, each decoded once and written to all files that
-// need it, by several threads. A file may be larger than a window. One thread at a time.
+// need it, by several threads. Containers are put together beside that, each by one thread. A file may be
+// larger than a window. One thread at a time.
 #pragma once
 
 #include "lib/base/worker_pool.h"
@@ -70,6 +71,8 @@ class RestoreWindow {
   };
 
   void write_block(const BlockRef& block, const std::vector<Piece>& pieces);
+  void write_container(const Piece& piece);
+  Result<void> copy_container(const Piece& piece);
   void finish_file(RestoredFile& file);
   Result<void> verify_content(const RestoredFile& file, const Fd& fd);
   void fail_file(RestoredFile& file, const Error& error);
@@ -82,6 +85,7 @@ class RestoreWindow {
 
   std::vector<PlannedFile> files_;
   std::map<BlockRef, std::vector<Piece>> blocks_;
+  std::vector<Piece> containers_;  // ids of recipes
   std::size_t pieces_ = 0;
   std::uint64_t bytes_ = 0;
   WorkerPool pool_;  // last: its tasks use all of the above

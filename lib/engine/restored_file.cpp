@@ -64,8 +64,9 @@ Result<void> RestoredFile::finish(const std::function<Result<void>(const Fd&)>& 
   MutexLock lock(mutex_);
   KIN_TRY(open());
   const bool holes =
-      sparse_ || std::any_of(node_.content.begin(), node_.content.end(),
-                             [](const Extent& extent) { return extent.kind != Extent::Kind::data; });
+      sparse_ || std::any_of(node_.content.begin(), node_.content.end(), [](const Extent& extent) {
+        return extent.kind == Extent::Kind::hole || extent.kind == Extent::Kind::list;
+      });
   if (holes && ::ftruncate(fd_.get(), static_cast<off_t>(node_.size)) != 0)
     return errno_error("cannot set the size of", path_);
   if (prove) KIN_TRY(prove(fd_));

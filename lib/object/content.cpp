@@ -35,8 +35,7 @@ Result<void> visit_extents(ObjectReader& reader, const std::vector<Extent>& exte
     if (extent.kind != Extent::Kind::list) {
       KIN_TRY(visit(extent, offset));
     } else if (!visit_list || visit_list(extent.id)) {
-      KIN_TRY_ASSIGN(const auto bytes, reader.load(extent.id));
-      KIN_TRY_ASSIGN(const std::vector<Extent> inner, decode_list(*bytes, extent));
+      KIN_TRY_ASSIGN(const std::vector<Extent> inner, load_list(reader, extent));
       KIN_TRY(visit_extents(reader, inner, offset, level + 1, visit, visit_list));
     }
     offset += extent.size;
@@ -66,6 +65,11 @@ Result<std::vector<Extent>> fold_extents(std::vector<Extent> extents, const Stor
     extents = std::move(lists);
   }
   return extents;
+}
+
+Result<std::vector<Extent>> load_list(ObjectReader& reader, const Extent& list) {
+  KIN_TRY_ASSIGN(const auto bytes, reader.load(list.id));
+  return decode_list(*bytes, list);
 }
 
 Result<void> for_each_extent(ObjectReader& reader, const std::vector<Extent>& extents,

@@ -19,8 +19,12 @@ using StoreObject = std::function<Result<ObjectId>(ObjectKind kind, Bytes bytes)
 // Extents as a node should hold them; lists that this needs are stored by `store`.
 Result<std::vector<Extent>> fold_extents(std::vector<Extent> extents, const StoreObject& store);
 
-// Calls `visit` for each data extent and hole, in order, with its offset in the file. Lists are loaded one at
-// a time. `visit_list`, if given, sees the id of each list object before it is loaded; false skips it.
+// The extents of a list object.
+Result<std::vector<Extent>> load_list(ObjectReader& reader, const Extent& list);
+
+// Calls `visit` for each data extent, container and hole, in order, with its offset in the file. Lists are
+// loaded one at a time. `visit_list`, if given, sees the id of each list object before it is loaded; false
+// skips it.
 using VisitExtent = std::function<Result<void>(const Extent& extent, std::uint64_t offset)>;
 using VisitList = std::function<bool(const ObjectId& id)>;
 Result<void> for_each_extent(ObjectReader& reader, const std::vector<Extent>& extents,

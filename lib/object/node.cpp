@@ -65,7 +65,7 @@ void encode_extent(const Extent& extent, WireWriter& out) {
 Extent decode_extent(WireReader& in) {
   Extent extent;
   const std::uint8_t kind = in.u8();
-  if (kind < 1 || kind > 3) in.fail();
+  if (kind < 1 || kind > 4) in.fail();
   extent.kind = static_cast<Extent::Kind>(kind);
   extent.size = in.varint();
   // Lists of lists of nothing would take for ever to walk; sizes that add up are what bounds a walk.

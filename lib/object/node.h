@@ -28,13 +28,14 @@ std::string_view name_of(NodeType type);  // "file", "dir", "symlink" ...: resti
 // A run of a file's content, in order. Written to disk; no number is ever reused.
 struct Extent {
   enum class Kind : std::uint8_t {
-    data = 1,  // one object
-    list = 2,  // an object that lists extents (see content.h)
-    hole = 3,  // zeros that the file does not store; no object
+    data = 1,       // one object
+    list = 2,       // an object that lists extents (see content.h)
+    hole = 3,       // zeros that the file does not store; no object
+    container = 4,  // a recipe, whose parts are the content (lib/container)
   };
   Kind kind = Kind::data;
   std::uint64_t size = 0;  // bytes of content
-  ObjectId id;             // of data and list
+  ObjectId id;             // but not of holes
 
   bool operator==(const Extent&) const = default;
 };

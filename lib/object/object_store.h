@@ -12,10 +12,11 @@ namespace kin {
 
 // Written to disk; no number is ever reused.
 enum class ObjectKind : std::uint8_t {
-  data = 1,   // content, or a segment of it
-  tree = 2,   // a node of a Tree
-  list = 3,   // a list of extents
-  group = 4,  // the whole content of a group, so that it can be a base
+  data = 1,    // content, or a segment of it
+  tree = 2,    // a node of a Tree
+  list = 3,    // a list of extents
+  group = 4,   // the whole content of a group, so that it can be a base
+  recipe = 5,  // how a container goes together again
 };
 
 // Trees and lists are kept in packs of their own: a walk over a snapshot reads those packs and no others.

@@ -51,7 +51,7 @@ sleep 1
 kill -INT "$kin"
 sleep 1
 kill -INT "$kin"
-timeout 2 tail --pid="$kin" -f /dev/null || fail "a second Ctrl-C did not end it"
+timeout 2 tail -s 0.1 --pid="$kin" -f /dev/null || fail "a second Ctrl-C did not end it"
 wait "$kin" || true
 "$KIN" delta out - -o delta >out 2>err <idle &
 kin=$!

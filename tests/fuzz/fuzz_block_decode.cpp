@@ -17,8 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::uint8_t>(i * i / 7);
     return out;
   }();
-  const auto content =
-      kin::BlockDecoder().decode(*header, header->base ? kin::ByteView(base) : kin::ByteView(), rest.subspan(header_size));
+  const auto content = kin::BlockDecoder().decode(
+      *header, header->base ? kin::ByteView(base) : kin::ByteView(), rest.subspan(header_size));
   if (content) KIN_CHECK(content->size() == header->content_size);
   return 0;
 }

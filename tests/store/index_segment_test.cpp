@@ -223,7 +223,7 @@ TEST_CASE("objects out of order, twice or of no kind are corrupt", "[index_segme
   IndexSegment twice = sample();
   twice.objects[1].id = twice.objects[0].id;
   CHECK_FALSE(accepted(twice));
-  for (const int kind : {0, 5, 255}) {
+  for (const int kind : {0, 6, 255}) {
     IndexSegment segment = sample();
     segment.objects[0].kind = static_cast<ObjectKind>(kind);
     CHECK_FALSE(accepted(segment));

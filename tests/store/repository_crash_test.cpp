@@ -68,8 +68,8 @@ std::vector<std::string> check_snapshots(Repository& repository) {
 std::vector<ObjectId> objects_in_packs(FaultyDisk& disk, const Repository& repository) {
   std::vector<ObjectId> out;
   const auto backend = disk.open();
-  for (const FileName& pack : disk.names(FileKind::pack))
-    require_ok(scan_pack(repository.sealer(), *backend, {pack.name, disk.file(pack).size()},
+  for (const FileInfo& pack : value_of(backend->list(FileKind::pack)))
+    require_ok(scan_pack(repository.sealer(), *backend, pack,
                          [&](const BlockHeader& header, BlockRange) -> Result<void> {
                            for (const BlockObject& object : header.objects) out.push_back(object.id);
                            return {};
@@ -213,7 +213,8 @@ TEST_CASE("after a run that ended well, no pack is read to look for lost ones", 
   const auto repository = reopen(disk, caches / "a");
   const std::uint64_t lists = disk.count(Operation::list), gets = disk.count(Operation::get);
   CHECK(value_of(repository->begin_writing()) == 0);
-  CHECK(disk.count(Operation::list) == lists + 1);  // of packs: those that are missing are known by their names
+  CHECK(disk.count(Operation::list) ==
+        lists + 1);  // of packs: those that are missing are known by their names
   CHECK(disk.count(Operation::get) == gets);
 }
 

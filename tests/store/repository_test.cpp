@@ -625,7 +625,7 @@ TEST_CASE("whoever reads or checks while others commit or make a new index finds
       observer.on_progress = [](const std::string&, std::uint64_t, std::uint64_t) {};
       ReadSubset everything;
       everything.kind = ReadSubset::Kind::all;
-      value_of(check(*repository, everything, observer, {}));
+      value_of(check(*repository, {}, everything, observer, {}));
     } else {
       require_ok(repository->refresh_index());
       for (const SnapshotId& id : value_of(repository->list_snapshots())) {

@@ -1,6 +1,7 @@
 // Tables that were used before must tell the next predictor nothing.
 #include "formats/deflate/chain_tables.h"
 
+#include "formats/deflate/long_chains.h"
 #include "formats/deflate/parameters.h"
 #include "formats/deflate/predictor.h"
 #include "tests/support/random_bytes.h"
@@ -24,7 +25,7 @@ Bytes content() {
 
 std::vector<Parameters> various_parameters() {
   std::vector<Parameters> out;
-  for (const int level : {1, 6})
+  for (const int level : {1, 6, 9})
     for (const HashKind hash : {HashKind::zlib, HashKind::multiplied_4})
       for (const int bits : {9, 15, 17})
         for (const bool zlib_window : {true, false}) {
@@ -39,7 +40,7 @@ std::vector<Parameters> various_parameters() {
 }
 
 // All that is predicted, with a flush on the way; the buffer loses its first bytes at `drop_at`, if not 0.
-std::vector<Token> predictions(const Bytes& bytes, const Parameters& parameters, ChainTables& tables,
+std::vector<Token> predictions(const Bytes& bytes, const Parameters& parameters, SearchTables& tables,
                                std::uint32_t drop_at = 0) {
   const auto predictor = Predictor::make(parameters, kFirstPosition, tables);
   predictor->set_bytes(bytes.data(), 0);
@@ -65,10 +66,10 @@ std::vector<Token> predictions(const Bytes& bytes, const Parameters& parameters,
 
 TEST_CASE("tables that have forgotten everything are as good as new", "[deflate]") {
   const Bytes bytes = content();
-  ChainTables used;
+  SearchTables used;
   std::uint32_t round = 0;
   for (const Parameters& parameters : various_parameters()) {
-    ChainTables unused;
+    SearchTables unused;
     const std::vector<Token> expected = predictions(bytes, parameters, unused);
     CHECK(predictions(bytes, parameters, used) == expected);
     CHECK(expected.size() < kSize / 2);  // there was something to find
@@ -100,7 +101,7 @@ TEST_CASE("tables know any place, whatever they have forgotten", "[deflate]") {
 TEST_CASE("a buffer that moves changes no prediction", "[deflate]") {
   const Bytes bytes = content();
   for (const Parameters& parameters : various_parameters()) {
-    ChainTables still, moved, moved_later;
+    SearchTables still, moved, moved_later;
     const std::vector<Token> expected = predictions(bytes, parameters, still);
     CHECK(predictions(bytes, parameters, moved, kMostDistance + 5000) == expected);
     CHECK(predictions(bytes, parameters, moved_later, kMostDistance + 40'000) == expected);

@@ -1,5 +1,8 @@
 // Streams and reconstructions that are damaged, cut, or made to hurt.
+#include "formats/deflate/bit_writer.h"
+#include "formats/deflate/inflate_tokens.h"
 #include "formats/deflate/opener.h"
+#include "formats/deflate/piece_header.h"
 #include "formats/deflate/rebuilder.h"
 #include "formats/deflate/whole.h"
 #include "tests/formats/deflate/streams.h"
@@ -34,8 +37,8 @@ void open_or_refuse(const Bytes& stream) {
 std::vector<Bytes> small_streams() {
   Bytes plain = testing::text_like(3, 700);
   append(plain, Bytes(300, 'x'));
-  return {zlib_stream(plain), zlib_stream(plain, {.strategy = Z_FIXED}), zlib_stream(plain, {.level = 0}),
-          zlib_stream(plain, {.flush = Z_SYNC_FLUSH, .flush_every = 200})};
+  return {zlib_stream(plain), zlib_stream(plain, {.level = 9}), zlib_stream(plain, {.strategy = Z_FIXED}),
+          zlib_stream(plain, {.level = 0}), zlib_stream(plain, {.flush = Z_SYNC_FLUSH, .flush_every = 200})};
 }
 
 TEST_CASE("a damaged deflate stream opens exactly or not at all", "[deflate]") {
@@ -94,6 +97,51 @@ TEST_CASE("a deflate bomb is refused by size and by ratio", "[deflate]") {
   limits.most_ratio = 100;
   CHECK(code_of(open_stream(stream, limits)) == ErrorCode::unsupported);
   CHECK(value_of(open_stream(stream)).reconstruction.size() < 200);
+}
+
+// A block with fixed codes: a zero, and then copies of it. Other encoders than zlib put any number of tokens
+// into a block.
+void put_zeros(BitWriter& out, std::size_t copies, bool final) {
+  out.put(final ? 3 : 2, 3);
+  out.put(0x0c, 8);  // literal 0: 00110000
+  for (std::size_t i = 0; i < copies; ++i)
+    out.put(0xa3, 8 + 5);  // 258 of them, from 1 before: 11000101 00000
+  out.put(0, 7);
+}
+
+Bytes zero_blocks(std::size_t blocks, std::size_t copies) {
+  BitWriter out;
+  for (std::size_t i = 0; i < blocks; ++i) put_zeros(out, copies, i + 1 == blocks);
+  out.put(0, (8 - out.bits_in_last_byte()) % 8);
+  return out.take();
+}
+
+TEST_CASE("what is opened of huge blocks is rebuilt, and larger blocks are refused", "[deflate]") {
+  const std::size_t most = (kMostBlockPlain - 1) / 258;
+  for (const std::size_t blocks : {1, 2, 3}) {
+    const Bytes stream = zero_blocks(blocks, most);
+    const Opened opened = value_of(open_stream(stream));
+    CHECK(opened.plain.size() == blocks * (1 + 258 * most));
+    CHECK((value_of(rebuild_stream(opened.plain, opened.reconstruction)) == stream));
+  }
+  CHECK(code_of(open_stream(zero_blocks(1, most + 1))) == ErrorCode::unsupported);
+}
+
+TEST_CASE("pieces that leave plain bytes over are refused before they pile up", "[deflate]") {
+  const Bytes stream = zlib_stream(testing::text_like(4, 3000));
+  const Opened opened = value_of(open_stream(stream));
+  // The same piece, as if more were to come, and with bytes that its blocks do not use.
+  WireReader pieces(opened.reconstruction);
+  pieces.varint();
+  WireReader in(pieces.blob());
+  PieceHeader header = value_of(decode_piece_header(in));
+  header.last = false;
+  WireWriter forged;
+  encode_piece_header(forged, header);
+  forged.raw(in.raw(in.left()));
+  Bytes plain = opened.plain;
+  append(plain, Bytes(kLookAhead + 1));
+  CHECK(code_of(Rebuilder().add(plain, forged.bytes())) == ErrorCode::corrupt);
 }
 
 TEST_CASE("a stream whose reconstruction is not worth it is refused", "[deflate]") {

@@ -4,6 +4,7 @@
 #include "formats/deflate/self_test.h"
 #include "formats/deflate/whole.h"
 #include "tests/formats/deflate/streams.h"
+#include "tests/support/damage.h"
 
 #include <catch2/catch.hpp>
 #include <fmt/core.h>
@@ -95,7 +96,8 @@ TEST_CASE("what other programs write comes back, within these bounds", "[deflate
     producers.push_back({"gzip", fmt::format("gzip -n -c -{}", level), 0.1});
     producers.push_back({"pigz", fmt::format("pigz -n -c -{}", level), 0.1});
   }
-  producers.push_back({"gzip", "gzip --rsyncable -n -c", 0.5});
+  for (const int level : {1, 3, 6, 9})
+    producers.push_back({"gzip", fmt::format("gzip --rsyncable -n -c -{}", level), 0.1});
   producers.push_back({"pigz", "pigz -i -n -c", 0.1});
   for (const int level : {1, 2, 4, 6, 7, 9, 10, 12})
     producers.push_back({"libdeflate-gzip", fmt::format("libdeflate-gzip -c -{}", level), 9});
@@ -114,6 +116,41 @@ TEST_CASE("what other programs write comes back, within these bounds", "[deflate
                   ByteView(stream).first(opened.compressed_bytes)));
     CHECK(percent(opened.reconstruction.size(), opened.compressed_bytes) <= producer.most_percent);
   }
+}
+
+// A stream that a program made, as what was kept of it, and its checksum: the program may not be installed,
+// or write otherwise by now.
+void check_pinned(const Bytes& plain, const Bytes& reconstruction, std::size_t size, std::uint32_t checksum) {
+  const Bytes stream = value_of(rebuild_stream(plain, reconstruction));
+  REQUIRE(stream.size() == size);
+  REQUIRE(::crc32(0, stream.data(), static_cast<uInt>(size)) == checksum);
+  CHECK(round_trip(stream, plain) == reconstruction.size());
+  for (const std::size_t piece_bytes : {1UL, 50'000UL, 70'000UL}) {
+    OpenLimits limits;
+    limits.piece_bytes = piece_bytes;
+    CHECK(percent(round_trip(stream, plain, limits), size) < 0.3);
+  }
+  testing::for_each_flip(reconstruction, [&](const Bytes& damaged, const std::string& describe) {
+    INFO(describe);
+    const auto rebuilt = rebuild_stream(plain, damaged);
+    if (rebuilt) CHECK(rebuilt->size() <= 2 * plain.size() + 65536);
+  });
+}
+
+TEST_CASE("Go's streams of level 1 are predicted", "[deflate]") {
+  check_pinned(
+      testing::text_like(7, 200'000),
+      {0xc0, 0x9a, 0x0c, 0x2a, 0x01, 0x17, 0x40, 0xee, 0x03, 0x70, 0x05, 0xff, 0xff, 0x3a, 0xc7, 0x08,
+       0x04, 0x23, 0x5c, 0x38, 0xda, 0x8d, 0x8c, 0x52, 0x40, 0x68, 0xef, 0xc0, 0xed, 0x44, 0xd0, 0x61,
+       0x0a, 0x2b, 0xb0, 0x30, 0x64, 0x5c, 0x4d, 0xd6, 0x76, 0x29, 0x7e, 0x9c, 0xff, 0xba},
+      78'105, 0x8ff48fa5);
+}
+
+TEST_CASE("streams of gzip --rsyncable are predicted", "[deflate]") {
+  check_pinned(
+      testing::text_like(7, 200'000),
+      {0xc0, 0x9a, 0x0c, 0x0c, 0x01, 0x2b, 0x06, 0xef, 0x03, 0x8f, 0xff, 0xfe, 0x97, 0xc0, 0xbf, 0x50},
+      70'222, 0xbc3c94f4);
 }
 
 TEST_CASE("what the cheapest way is known for comes back in pieces too", "[deflate]") {

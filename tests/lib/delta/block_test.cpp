@@ -167,7 +167,7 @@ TEST_CASE("a header of a newer version is unsupported, and flags or kinds that t
   const std::size_t kind_at = 3 + 32 + 2 + 1 + 32;
   REQUIRE(good[kind_at] == 1);
   CHECK(with(kind_at, 0) == ErrorCode::corrupt);
-  CHECK(with(kind_at, 5) == ErrorCode::corrupt);
+  CHECK(with(kind_at, 6) == ErrorCode::corrupt);
 }
 
 TEST_CASE("a codec of a newer kin is kept in the header and unsupported when decoding", "[block]") {

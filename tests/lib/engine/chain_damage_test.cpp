@@ -145,7 +145,7 @@ class Sample {
     store::ReadSubset subset;
     subset.kind = kind;
     const auto repository = value_of(open_repository(disk_.open()));
-    const store::CheckStats stats = value_of(store::check(*repository, subset, observer, {}));
+    const store::CheckStats stats = value_of(store::check(*repository, {}, subset, observer, {}));
     CHECK(stats.problems == problems.size());
     return problems;
   }

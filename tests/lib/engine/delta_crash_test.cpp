@@ -56,7 +56,7 @@ std::vector<std::string> problems_of(Repository& repository) {
   store::CheckObserver observer;
   observer.on_problem = [&](const std::string& problem) { out.push_back(problem); };
   observer.on_progress = [](const std::string&, std::uint64_t, std::uint64_t) {};
-  value_of(store::check(repository, {store::ReadSubset::Kind::all}, observer, {}));
+  value_of(store::check(repository, {}, {store::ReadSubset::Kind::all}, observer, {}));
   return out;
 }
 

@@ -40,7 +40,7 @@ TEST_CASE("a signal that asks to stop ends the reading of an idle pipe", "[file_
   // The second ends a read that goes on after the first.
   const itimerval soon{{3, 0}, {0, 50'000}}, never{};
   REQUIRE(::setitimer(ITIMER_REAL, &soon, nullptr) == 0);
-  FileReader reader(*repository);
+  FileReader reader(*repository, Formats());
   const auto read = reader.read_stream(
       output.get(), "pipe", [](const FilePart&) { return true; }, stop.get_token());
   REQUIRE(::setitimer(ITIMER_REAL, &never, nullptr) == 0);

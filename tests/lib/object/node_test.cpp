@@ -231,7 +231,7 @@ TEST_CASE("types, flags and extent kinds that there are not are refused", "[node
     raw.flags = static_cast<std::uint8_t>(flag);
     CHECK_FALSE(decoded(raw.bytes()));
   }
-  for (const int kind : {0, 4, 255}) {
+  for (const int kind : {0, 5, 255}) {
     RawNode raw;
     raw.type = 1;
     raw.tail = file_tail(5, {{static_cast<Extent::Kind>(kind), 5, filled_id(1)}});

@@ -1,5 +1,6 @@
-#include "formats/tar_writer.h"
+#include "formats/archive_writer.h"
 
+#include "formats/utf8_locale.h"
 #include "lib/base/check.h"
 
 #include <archive.h>
@@ -7,7 +8,7 @@
 #include <fmt/core.h>
 
 #include <cerrno>
-#include <locale.h>
+#include <map>
 #include <optional>
 
 namespace kin::formats {
@@ -15,26 +16,6 @@ namespace {
 
 constexpr int kTarBlockBytes = 10240;  // what tar has always padded to
 constexpr int kWriteBytes = 6 * kTarBlockBytes;
-
-// libarchive takes names to be in the locale's encoding, and writes UTF-8. In a UTF-8 locale it leaves valid
-// names as they are, and the others in binary with a record that says so; in the C locale every name beyond
-// ASCII would get that record, of which GNU tar complains. For the calling thread and the call only.
-class Utf8Locale {
- public:
-  Utf8Locale()
-      : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)),
-        before_(locale_ != nullptr ? ::uselocale(locale_) : nullptr) {}
-  ~Utf8Locale() {
-    if (locale_ == nullptr) return;
-    ::uselocale(before_);
-    ::freelocale(locale_);
-  }
-  Utf8Locale(const Utf8Locale&) = delete;
-  Utf8Locale& operator=(const Utf8Locale&) = delete;
-
- private:
-  const locale_t locale_, before_;
-};
 
 __LA_MODE_T file_type(NodeType type) {
   switch (type) {
@@ -113,12 +94,18 @@ void add_attribute(archive_entry* entry, const ExtendedAttribute& attribute) {
 
 }  // namespace
 
-struct TarWriter::State {
+struct ArchiveWriter::State {
+  const ArchiveForm& form;
   Write write;
   struct archive* archive = archive_write_new();
   archive_entry* entry = archive_entry_new2(archive);
   std::optional<Error> sink_error;  // of `write`; libarchive itself only knows that there was one
+  // Forms that tell links by number have 32 bits for it, so entries are counted: those of files with several
+  // names, by path.
+  std::map<std::string, std::uint32_t> numbers;
+  std::uint32_t last_number = 0;
 
+  State(const ArchiveForm& form_of, Write write_to) : form(form_of), write(std::move(write_to)) {}
   ~State() {
     archive_entry_free(entry);
     // Freeing would otherwise write the archive's end, and so make a cut-off one look whole.
@@ -145,16 +132,28 @@ struct TarWriter::State {
     // libarchive writes half a second before 1970 as -1.5, which it alone reads as -0.5. So no fractions
     // there: all tars then read the same.
     archive_entry_set_mtime(entry, node.mtime.seconds, node.mtime.seconds < 0 ? 0 : node.mtime.nanoseconds);
-    for (const ExtendedAttribute& attribute : node.attributes) add_attribute(entry, attribute);
+    if (form.attributes)
+      for (const ExtendedAttribute& attribute : node.attributes) add_attribute(entry, attribute);
     archive_entry_set_size(entry, static_cast<la_int64_t>(node.size));
     if (node.type == NodeType::symlink) archive_entry_copy_symlink(entry, node.target.c_str());
     if (node.type == NodeType::character_device || node.type == NodeType::block_device) {
       archive_entry_set_rdevmajor(entry, node.device_number >> 32);
       archive_entry_set_rdevminor(entry, node.device_number & 0xffffffff);
     }
+    if (form.links == ArchiveForm::Links::by_inode && node.type != NodeType::directory) {
+      const bool linked = node.links > 1;
+      set_number(linked ? numbers.try_emplace(path, last_number + 1).first->second : last_number + 1, linked);
+      ++last_number;
+    }
+  }
+
+  void set_number(std::uint32_t number, bool linked) {
+    archive_entry_set_ino(entry, number);
+    archive_entry_set_nlink(entry, linked ? 2 : 1);  // more would mean no more
   }
 
   Result<void> write_header(const std::string& path) {
+    // In the C locale every name beyond ASCII would get a record that says so, of which GNU tar complains.
     const Utf8Locale locale;
     // A warning says that a name had to be written in binary: that is what we want then.
     if (archive_write_header(archive, entry) < ARCHIVE_WARN)
@@ -163,15 +162,22 @@ struct TarWriter::State {
   }
 };
 
-TarWriter::TarWriter(Write write) : state_(std::make_unique<State>()) {
-  state_->write = std::move(write);
+ArchiveWriter::ArchiveWriter(const ArchiveKind& kind, Write write)
+    : state_(std::make_unique<State>(*kind.form, std::move(write))) {
   struct archive* const archive = state_->archive;
   KIN_CHECK(archive != nullptr && state_->entry != nullptr);
-  KIN_CHECK(archive_write_set_format_pax(archive) == ARCHIVE_OK);
+  KIN_CHECK(archive_write_set_format_by_name(archive, kind.form->writer_name) == ARCHIVE_OK);
+  const bool tar = kind.form == &tar_form();
   // Its own form of attributes besides would only take room.
-  KIN_CHECK(archive_write_set_format_option(archive, "pax", "xattrheader", "SCHILY") == ARCHIVE_OK);
+  if (tar) KIN_CHECK(archive_write_set_format_option(archive, "pax", "xattrheader", "SCHILY") == ARCHIVE_OK);
+  if (kind.compression != nullptr) {
+    KIN_CHECK(archive_write_add_filter_by_name(archive, kind.compression) == ARCHIVE_OK);
+    // Where there is such an option: else two archives of the same would differ by the time of the day.
+    archive_write_set_filter_option(archive, nullptr, "timestamp", nullptr);
+  }
   archive_write_set_bytes_per_block(archive, kWriteBytes);
-  archive_write_set_bytes_in_last_block(archive, kTarBlockBytes);
+  // Behind what is compressed, padding would be garbage.
+  archive_write_set_bytes_in_last_block(archive, tar && kind.compression == nullptr ? kTarBlockBytes : 1);
   const auto write_callback = [](struct archive* failed, void* context, const void* bytes,
                                  std::size_t size) -> la_ssize_t {
     State& state = *static_cast<State*>(context);
@@ -185,17 +191,21 @@ TarWriter::TarWriter(Write write) : state_(std::make_unique<State>()) {
   KIN_CHECK(archive_write_open(archive, state_.get(), nullptr, write_callback, nullptr) == ARCHIVE_OK);
 }
 
-TarWriter::~TarWriter() = default;
+ArchiveWriter::~ArchiveWriter() = default;
 
-Result<void> TarWriter::add(const Node& node, const std::string& path) {
-  if (node.type == NodeType::socket)
-    return Error(ErrorCode::unsupported, printable(path) + " is a socket, and tar has none");
+Result<void> ArchiveWriter::add(const Node& node, const std::string& path) {
+  const bool ordinary =
+      node.type == NodeType::file || node.type == NodeType::directory || node.type == NodeType::symlink;
+  if (node.type == NodeType::socket || (!ordinary && !state_->form.special_files))
+    return Error(ErrorCode::unsupported, fmt::format("{} is a {}, and {} has none", printable(path),
+                                                     name_of(node.type), state_->form.name));
   state_->describe(node, path);
   return state_->write_header(path);
 }
 
-Result<void> TarWriter::add_sparse(const Node& node, const std::string& path,
-                                   const std::vector<DataRange>& data) {
+Result<void> ArchiveWriter::add_sparse(const Node& node, const std::string& path,
+                                       const std::vector<DataRange>& data) {
+  if (!state_->form.holes) return add(node, path);
   state_->describe(node, path);
   for (const DataRange& range : data)
     archive_entry_sparse_add_entry(state_->entry, static_cast<la_int64_t>(range.offset),
@@ -204,14 +214,18 @@ Result<void> TarWriter::add_sparse(const Node& node, const std::string& path,
   return state_->write_header(path);
 }
 
-Result<void> TarWriter::add_link(const Node& node, const std::string& path, const std::string& earlier_path) {
+Result<void> ArchiveWriter::add_link(const Node& node, const std::string& path,
+                                     const std::string& earlier_path) {
+  KIN_CHECK(state_->form.links != ArchiveForm::Links::none);
   state_->describe(node, path);
   archive_entry_copy_hardlink(state_->entry, earlier_path.c_str());
+  if (const auto at = state_->numbers.find(earlier_path); at != state_->numbers.end())
+    state_->set_number(at->second, true);
   archive_entry_set_size(state_->entry, 0);
   return state_->write_header(path);
 }
 
-Result<void> TarWriter::write(ByteView content) {
+Result<void> ArchiveWriter::write(ByteView content) {
   while (!content.empty()) {
     const la_ssize_t n = archive_write_data(state_->archive, content.data(), content.size());
     if (n < 0) return state_->error("cannot write the archive");
@@ -221,7 +235,7 @@ Result<void> TarWriter::write(ByteView content) {
   return {};
 }
 
-Result<void> TarWriter::finish() {
+Result<void> ArchiveWriter::finish() {
   if (archive_write_close(state_->archive) != ARCHIVE_OK) return state_->error("cannot write the archive");
   return {};
 }

@@ -1,0 +1,13 @@
+// What a command says of packs that are missing or damaged.
+#pragma once
+
+#include "store/repository.h"
+
+#include <string>
+
+namespace kin::cmd {
+
+// "pack 77c0a1b2 is missing or damaged"; of many, the first few are named. Empty if there is none.
+std::string lost_packs_text(const store::Repository& repository);
+
+}  // namespace kin::cmd

@@ -1,0 +1,83 @@
+#include "cmd/output_file.h"
+
+#include "lib/base/text.h"
+
+#include <fcntl.h>
+#include <filesystem>
+#include <ostream>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace kin::cmd {
+namespace {
+
+Error is_there(const std::string& path) {
+  return Error(ErrorCode::invalid_argument, printable(path) + " is there already (--force replaces it)");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OutputFile>> OutputFile::open(Context& context, const std::string& path,
+                                                     const std::vector<const Fd*>& inputs, IfThere if_there) {
+  std::unique_ptr<OutputFile> output(new OutputFile(context));
+  if (path == "-") return output;
+  output->if_there_ = if_there;
+  struct stat there {};
+  std::string place = path;
+  if (if_there == IfThere::refuse && ::lstat(path.c_str(), &there) == 0) return is_there(path);
+  if (::stat(path.c_str(), &there) == 0) {
+    for (const Fd* input : inputs) {
+      struct stat info {};
+      if (::fstat(input->get(), &info) == 0 && info.st_dev == there.st_dev && info.st_ino == there.st_ino)
+        return Error(ErrorCode::invalid_argument,
+                     printable(path) + " is one of the inputs, and they are not overwritten");
+    }
+    if (!S_ISREG(there.st_mode))
+      return Error(ErrorCode::invalid_argument, printable(path) + " is there, and is not a file");
+    // What a link points to is replaced, not the link.
+    std::error_code failed;
+    const std::filesystem::path target = std::filesystem::canonical(path, failed);
+    if (!failed) place = target.string();
+  }
+  std::string temporary = place + ".kin-XXXXXX";
+  output->fd_ = Fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!output->fd_) return errno_error("cannot make", path);
+  output->path_ = place;
+  output->temporary_ = temporary;
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  if (::fchmod(output->fd_.get(), 0666 & ~mask) != 0) return errno_error("cannot make", path);
+  return output;
+}
+
+OutputFile::~OutputFile() {
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
+}
+
+Result<void> OutputFile::write_bytes(ByteView bytes) {
+  bytes_ += bytes.size();
+  if (!is_stdout()) return write_all(fd_.get(), bytes, path_);
+  context_.raw_out().write(reinterpret_cast<const char*>(bytes.data()),
+                           static_cast<std::streamsize>(bytes.size()));
+  return context_.still_heard();
+}
+
+Result<void> OutputFile::commit() {
+  if (is_stdout()) {
+    context_.raw_out().flush();
+    return context_.still_heard();
+  }
+  // Before it takes the name: else a crash could leave an empty file where a whole one was.
+  if (::fsync(fd_.get()) != 0) return errno_error("cannot write", path_);
+  KIN_TRY(fd_.close(path_));
+  if (if_there_ == IfThere::refuse) {
+    // A link, unlike a rename, replaces nothing; some file systems have none.
+    if (::link(temporary_.c_str(), path_.c_str()) == 0) return {};  // the destructor takes the other name
+    if (errno == EEXIST) return is_there(path_);
+  }
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return errno_error("cannot make", path_);
+  temporary_.clear();
+  return {};
+}
+
+}  // namespace kin::cmd

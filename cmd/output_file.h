@@ -1,0 +1,45 @@
+// The output of commands that make one file: whole or absent.
+#pragma once
+
+#include "cmd/context.h"
+#include "lib/base/file.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kin::cmd {
+
+// Stdout ("-"), or a file that appears under its name when it is whole. The destructor abandons it.
+class OutputFile {
+ public:
+  using Write = std::function<Result<void>(ByteView bytes)>;
+  enum class IfThere { replace, refuse };
+
+  // invalid_argument if it would replace one of `inputs`, something that is not a file, or, where that is to
+  // be refused, anything.
+  static Result<std::unique_ptr<OutputFile>> open(Context& context, const std::string& path,
+                                                  const std::vector<const Fd*>& inputs,
+                                                  IfThere if_there = IfThere::replace);
+  ~OutputFile();
+
+  std::uint64_t bytes() const { return bytes_; }
+  bool is_stdout() const { return path_.empty(); }
+  Write write() {
+    return [this](ByteView bytes) { return write_bytes(bytes); };
+  }
+  Result<void> commit();
+
+ private:
+  explicit OutputFile(Context& context) : context_(context) {}
+  Result<void> write_bytes(ByteView bytes);
+
+  Context& context_;
+  std::string path_, temporary_;  // both empty for stdout
+  IfThere if_there_ = IfThere::replace;
+  Fd fd_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace kin::cmd

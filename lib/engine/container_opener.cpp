@@ -1,0 +1,438 @@
+#include "lib/engine/container_opener.h"
+
+#include "lib/container/recipe.h"
+#include "lib/engine/previous_members.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+
+namespace kin {
+namespace {
+
+constexpr std::uint64_t kMostMembers = 10'000'000;
+// Objects kept until the file is known to open; and those of members that may still turn out not to, all
+// levels together.
+constexpr std::uint64_t kHeldBytes = 32 << 20;
+constexpr std::uint64_t kMostNestedBytes = 64 << 20;
+// Longer literals are objects: a version of the container that differs elsewhere shares them.
+constexpr std::size_t kLongLiteral = 4096;
+constexpr std::size_t kPieceBytes = 1 << 20;  // of long corrections and recipes
+// Files up to this size are kept, to be opened again if a format's guess was wrong.
+constexpr std::size_t kGuessBytes = 8 << 20;
+
+bool is_refusal(const Error& error) {
+  return error.code() == ErrorCode::corrupt || error.code() == ErrorCode::unsupported;
+}
+
+// What all levels of one file share.
+struct Shared {
+  BlockStore& store;
+  Segmenter& segmenter;
+  Segmenter::Emit emit;
+  std::uint64_t raw_bytes = 0;    // read of the file
+  std::uint64_t plain_bytes = 0;  // that codings made of it, at all levels
+  std::uint64_t members = 0;
+  std::vector<NewObject>* nested = nullptr;  // where objects wait, instead of being emitted
+  std::uint64_t nested_bytes = 0;            // in all that wait
+  ContainerCounts counts = {};               // of what is within the file
+  bool proven_later = false;                 // see ContainerLimits
+
+  Result<void> put(NewObject object) {
+    if (nested != nullptr) {
+      nested_bytes += object.bytes.size();
+      if (nested_bytes > kMostNestedBytes)
+        return Error(ErrorCode::unsupported, "a member unpacks to more than can be kept until it is proven");
+      nested->push_back(std::move(object));
+      return {};
+    }
+    if (emit(std::move(object))) return {};
+    return interrupted();
+  }
+
+  Result<ObjectId> put(ObjectKind kind, Bytes bytes, const std::optional<Extent>& before = {}) {
+    NewObject object;
+    object.id = store.id_of(bytes);
+    object.kind = kind;
+    if (before) object.previous = before->id;
+    if (!is_metadata(kind)) object.sketch = store.scanner().sketch(bytes);
+    object.bytes = std::move(bytes);
+    const ObjectId id = object.id;
+    KIN_TRY(put(std::move(object)));
+    return id;
+  }
+
+  Result<std::vector<Extent>> fold(std::vector<Extent> extents) {
+    return fold_extents(std::move(extents),
+                        [this](ObjectKind kind, Bytes bytes) { return put(kind, std::move(bytes)); });
+  }
+};
+
+// What passes through, counted and hashed.
+class CountedSource : public ByteSource {
+ public:
+  explicit CountedSource(ByteSource& source) : source_(source) {}
+
+  Result<std::size_t> read(std::span<std::uint8_t> into) override {
+    KIN_TRY_ASSIGN(const std::size_t got, source_.read(into));
+    digest_.add(into.first(got));
+    size_ += got;
+    return got;
+  }
+  std::uint64_t size() const { return size_; }
+  Digest digest() { return digest_.finish(); }
+
+ private:
+  ByteSource& source_;
+  Hasher digest_;
+  std::uint64_t size_ = 0;
+};
+
+// Bytes that grow too long to be held go into objects, piece by piece.
+class LongBytes {
+ public:
+  explicit LongBytes(Shared& shared) : shared_(shared) {}
+
+  Result<void> add(ByteView bytes) {
+    total_ += bytes.size();
+    append(held_, bytes);
+    while (held_.size() > kPieceBytes) {
+      Bytes rest(held_.begin() + kPieceBytes, held_.end());
+      held_.resize(kPieceBytes);
+      KIN_TRY(flush());
+      held_ = std::move(rest);
+    }
+    return {};
+  }
+  // Nothing if all of it is in `held`.
+  bool is_short() const { return extents_.empty(); }
+  Bytes take_held() { return std::move(held_); }
+  std::uint64_t total() const { return total_; }
+  Result<std::vector<Extent>> take_extents() {
+    if (!held_.empty()) KIN_TRY(flush());
+    return shared_.fold(std::move(extents_));
+  }
+
+ private:
+  Result<void> flush() {
+    const std::uint64_t size = held_.size();
+    KIN_TRY_ASSIGN(const ObjectId id, shared_.put(ObjectKind::data, std::exchange(held_, {})));
+    extents_.push_back({Extent::Kind::data, size, id});
+    return {};
+  }
+
+  Shared& shared_;
+  Bytes held_;
+  std::vector<Extent> extents_;
+  std::uint64_t total_ = 0;
+};
+
+// One container, at whatever depth.
+class Level : public PartSink {
+ public:
+  Level(const ContainerOpener& opener, Shared& shared, int depth, const std::optional<Extent>& before)
+      : opener_(opener),
+        shared_(shared),
+        depth_(depth),
+        before_(before),
+        previous_(shared.store, before),
+        recipe_(shared) {
+    // Each level may hold this much, so deeper ones hold less.
+    limits_.memory_bytes = std::max(limits_.memory_bytes >> (depth - 1), std::size_t{1} << 20);
+    limits_.proven_later = shared.proven_later;
+  }
+
+  Result<Extent> open(const ContainerFormat& format, ByteSource& source) {
+    WireWriter start;
+    encode_recipe_start(start);
+    KIN_TRY(recipe_.add(start.bytes()));
+    CountedSource counted(source);
+    PeekSource in(counted);
+    KIN_TRY(format.open(in, *this, limits_));
+    KIN_TRY(flush_literal());
+    KIN_TRY_ASSIGN(const ByteView rest, in.peek(1));
+    if (!rest.empty() || counted.size() == 0 || given_bytes_ != counted.size())
+      return Error(ErrorCode::unsupported, fmt::format("{} did not give all of it", format.name));
+    WireWriter end;
+    encode_recipe_end({counted.size(), counted.digest()}, end);
+    KIN_TRY(recipe_.add(end.bytes()));
+    if (recipe_.total() > most_recipe_bytes(counted.size()))
+      return Error(ErrorCode::unsupported, "the recipe is longer than what it is for");
+    RecipeObject object;
+    if (recipe_.is_short()) {
+      object.bytes = recipe_.take_held();
+    } else {
+      KIN_TRY_ASSIGN(object.extents, recipe_.take_extents());
+    }
+    KIN_TRY_ASSIGN(const ObjectId id, shared_.put(ObjectKind::recipe, encode_recipe_object(object), before_));
+    return Extent{Extent::Kind::container, counted.size(), id};
+  }
+
+  Result<void> literal(ByteView bytes) override {
+    given_bytes_ += bytes.size();
+    append(literal_, bytes);
+    return literal_.size() < kMostLiteral ? Result<void>() : flush_literal();
+  }
+
+  Result<void> member(std::string_view name, ByteSource& bytes) override {
+    KIN_TRY(flush_literal());
+    RecipePart part;
+    part.name = name;
+    KIN_TRY_ASSIGN(part.content, store_content(bytes, previous_.next(part.name)));
+    for (const Extent& extent : part.content) given_bytes_ += extent.size;
+    return part.content.empty() ? Result<void>() : add(part);
+  }
+
+  Result<void> coded_member(CodingId coding, std::string_view name, MemberSource& plain) override {
+    KIN_TRY(flush_literal());
+    RecipePart part;
+    part.coding = coding;
+    part.name = name;
+    LongBytes corrections(shared_);
+    Correcting source(plain, corrections, shared_);
+    KIN_TRY_ASSIGN(part.content, store_content(source, previous_.next(part.name)));
+    KIN_TRY(corrections.add(plain.take_corrections()));
+    given_bytes_ += plain.encoded_bytes();
+    if (corrections.total() <= kMostInlineCorrections) {
+      part.inline_corrections = corrections.take_held();
+    } else {
+      KIN_TRY_ASSIGN(part.corrections, corrections.take_extents());
+    }
+    return add(part);
+  }
+
+ private:
+  // Takes the corrections as the plain bytes are read.
+  class Correcting : public ByteSource {
+   public:
+    Correcting(MemberSource& plain, LongBytes& corrections, Shared& shared)
+        : plain_(plain), corrections_(corrections), shared_(shared) {}
+    Result<std::size_t> read(std::span<std::uint8_t> into) override {
+      KIN_TRY_ASSIGN(const std::size_t got, plain_.read(into));
+      KIN_TRY(corrections_.add(plain_.take_corrections()));
+      shared_.plain_bytes += got;
+      if (shared_.plain_bytes > most_coded_bytes(shared_.raw_bytes))
+        return Error(ErrorCode::unsupported, "unpacks to far more than it is");
+      return got;
+    }
+
+   private:
+    MemberSource& plain_;
+    LongBytes& corrections_;
+    Shared& shared_;
+  };
+
+  Result<void> add(const RecipePart& part) {
+    WireWriter out;
+    encode_recipe_part(part, out);
+    return recipe_.add(out.bytes());
+  }
+
+  Result<void> flush_literal() {
+    if (literal_.empty()) return {};
+    RecipePart part;
+    if (literal_.size() < kLongLiteral) {
+      part.literal = std::exchange(literal_, {});
+      return add(part);
+    }
+    const std::uint64_t size = literal_.size();
+    KIN_TRY_ASSIGN(const ObjectId id, shared_.put(ObjectKind::data, std::exchange(literal_, {})));
+    part.content.push_back({Extent::Kind::data, size, id});
+    return add(part);
+  }
+
+  // A member's bytes: a container in turn, or segments. `before`: what the member was.
+  Result<std::vector<Extent>> store_content(ByteSource& source, const std::vector<Extent>& before) {
+    if (++shared_.members > kMostMembers) return Error(ErrorCode::unsupported, "too many members");
+    PeekSource in(source);
+    KIN_TRY_ASSIGN(const ByteView head, in.peek(kHeadBytes));
+    const ContainerFormat* const format = depth_ < kMostContainerDepth ? opener_.detect(head) : nullptr;
+    if (format != nullptr) {
+      KIN_TRY_ASSIGN(const ByteView start, in.peek(limits_.memory_bytes));
+      if (start.size() == limits_.memory_bytes) {
+        KIN_TRY_ASSIGN(const Extent extent,
+                       Level(opener_, shared_, depth_ + 1, container_of(before)).open(*format, in));
+        ++shared_.counts.opened[format->name];
+        return std::vector{extent};
+      }
+      KIN_TRY_ASSIGN(const std::optional<Extent> extent,
+                     try_in_memory(*format, Bytes(start.begin(), start.end()), container_of(before)));
+      if (extent) return std::vector{*extent};
+    }
+    return cut(in, before);
+  }
+
+  // Of a member that does not open, nothing is kept.
+  Result<std::optional<Extent>> try_in_memory(const ContainerFormat& format, Bytes bytes,
+                                              const std::optional<Extent>& before) {
+    std::vector<NewObject> waiting;
+    std::vector<NewObject>* const nested_before = std::exchange(shared_.nested, &waiting);
+    const std::uint64_t bytes_before = shared_.nested_bytes;
+    ContainerCounts counts_before = std::exchange(shared_.counts, {});
+    MemorySource source(std::move(bytes));
+    auto extent = Level(opener_, shared_, depth_ + 1, before).open(format, source);
+    shared_.nested = nested_before;
+    shared_.nested_bytes = bytes_before;
+    const ContainerCounts within = std::exchange(shared_.counts, std::move(counts_before));
+    if (!extent && is_refusal(extent.error())) {
+      shared_.counts.add_closed(format.name, extent.error().message());
+      return std::optional<Extent>();
+    }
+    if (!extent) return std::move(extent).error();
+    shared_.counts.add(within);
+    ++shared_.counts.opened[format.name];
+    for (NewObject& object : waiting) KIN_TRY(shared_.put(std::move(object)));
+    return std::optional(*extent);
+  }
+
+  Result<std::vector<Extent>> cut(ByteSource& source, const std::vector<Extent>& before) {
+    std::vector<Extent> extents;
+    Result<void> put;
+    const auto done =
+        shared_.segmenter.run([&](std::span<std::uint8_t> into) { return source.read(into); },
+                              std::numeric_limits<std::uint64_t>::max(),
+                              [&](NewObject object) {
+                                object.previous = data_at(before, extents.size());
+                                extents.push_back({Extent::Kind::data, object.bytes.size(), object.id});
+                                put = shared_.put(std::move(object));
+                                return put.has_value();
+                              });
+    if (!put) return std::move(put).error();
+    if (!done) return done.error();
+    return shared_.fold(std::move(extents));
+  }
+
+  const ContainerOpener& opener_;
+  Shared& shared_;
+  const int depth_;  // 1: the file itself
+  const std::optional<Extent> before_;
+  PreviousMembers previous_;
+  ContainerLimits limits_;
+  Bytes literal_;
+  LongBytes recipe_;
+  std::uint64_t given_bytes_ = 0;  // by the format, as they stood in the container
+};
+
+// The file itself; an error of its own is not a refusal of the format.
+class FileBytes : public ByteSource {
+ public:
+  FileBytes(ByteSource& file, Shared& shared) : file_(file), shared_(shared) {}
+
+  Result<std::size_t> read(std::span<std::uint8_t> into) override {
+    auto got = file_.read(into);
+    if (got) shared_.raw_bytes += *got;
+    if (!got) failure = got.error();
+    return got;
+  }
+  std::optional<Error> failure;
+
+ private:
+  ByteSource& file_;
+  Shared& shared_;
+};
+
+// The objects of one file, before they are stored.
+class HeldObjects : public ObjectReader {
+ public:
+  Result<std::shared_ptr<const Bytes>> load(const ObjectId& id) override {
+    const auto at = objects_.find(id);
+    if (at == objects_.end()) return Error(ErrorCode::not_found, "object " + id.short_hex() + " is missing");
+    return at->second;
+  }
+  Result<bool> contains(const ObjectId& id) override { return objects_.contains(id); }
+  void add(const NewObject& object) {
+    objects_.try_emplace(object.id, std::make_shared<const Bytes>(object.bytes));
+  }
+
+ private:
+  std::unordered_map<ObjectId, std::shared_ptr<const Bytes>, ObjectIdHash> objects_;
+};
+
+Result<void> play(ObjectReader& reader, const Formats& formats, const Extent& extent) {
+  ContentSource source(reader, formats, {extent});
+  Bytes buffer(256 << 10);
+  for (;;) {
+    KIN_TRY_ASSIGN(const std::size_t got, source.read(buffer));
+    if (got < buffer.size()) return {};
+  }
+}
+
+}  // namespace
+
+const ContainerFormat* ContainerOpener::detect(ByteView head) const {
+  for (const ContainerFormat& format : formats_.containers)
+    if (format.detect(head)) return &format;
+  return nullptr;
+}
+
+Result<std::optional<Extent>> ContainerOpener::open(ByteSource& file, const Segmenter::Emit& emit,
+                                                    ContainerCounts* counts,
+                                                    const std::optional<Extent>& before) {
+  PeekSource in(file);
+  KIN_TRY_ASSIGN(const ByteView head, in.peek(kHeadBytes));
+  const ContainerFormat* const format = detect(head);
+  if (format == nullptr) return std::optional<Extent>();
+  KIN_TRY_ASSIGN(const ByteView start, in.peek(kGuessBytes));
+  if (start.size() < kGuessBytes) {
+    MemorySource whole(Bytes(start.begin(), start.end()));
+    bool unproven = false;
+    auto extent = open_once(*format, whole, emit, counts, before, &unproven);
+    if (!unproven) return extent;
+  }
+  return open_once(*format, in, emit, counts, before, nullptr);
+}
+
+Result<std::optional<Extent>> ContainerOpener::open_once(const ContainerFormat& format, ByteSource& file,
+                                                         const Segmenter::Emit& emit, ContainerCounts* counts,
+                                                         const std::optional<Extent>& before,
+                                                         bool* unproven) {
+  std::vector<NewObject> held;
+  std::uint64_t held_bytes = 0;
+  bool holding = true;
+  Shared shared{store_, segmenter_, {}};
+  shared.proven_later = unproven != nullptr;
+  shared.emit = [&](NewObject object) {
+    if (!holding) return emit(std::move(object));
+    held_bytes += object.bytes.size();
+    held.push_back(std::move(object));
+    if (held_bytes <= kHeldBytes) return true;
+    if (unproven != nullptr) {  // and too much to be
+      *unproven = true;
+      return false;
+    }
+    holding = false;
+    for (NewObject& waiting : std::exchange(held, {}))
+      if (!emit(std::move(waiting))) return false;
+    return true;
+  };
+  FileBytes bytes(file, shared);
+  const auto stays_closed = [&](const std::string& reason) {
+    if (counts != nullptr) counts->add_closed(format.name, reason);
+    return std::optional<Extent>();
+  };
+  auto extent = Level(*this, shared, 1, before).open(format, bytes);
+  if (bytes.failure) return *std::move(bytes.failure);
+  if (!extent && is_refusal(extent.error())) return stays_closed(extent.error().message());
+  if (!extent) return std::move(extent).error();
+  if (holding) {
+    HeldObjects objects;
+    for (const NewObject& object : held) objects.add(object);
+    if (!play(objects, formats_, *extent)) {
+      if (unproven == nullptr) return stays_closed("comes out otherwise");
+      *unproven = true;
+      return std::optional<Extent>();
+    }
+    for (NewObject& object : held)
+      if (!emit(std::move(object))) return interrupted();
+  }
+  if (counts != nullptr) {
+    counts->add(shared.counts);
+    ++counts->opened[format.name];
+  }
+  return std::optional(*extent);
+}
+
+}  // namespace kin

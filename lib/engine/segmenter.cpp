@@ -1,0 +1,42 @@
+#include "lib/engine/segmenter.h"
+
+#include <algorithm>
+
+namespace kin {
+
+Result<std::uint64_t> Segmenter::run(const Read& read, std::uint64_t limit, const Emit& emit) {
+  std::uint64_t total = 0;
+  std::size_t have = 0;  // bytes in the buffer
+  bool first = true, ended = false;
+  for (;;) {
+    const std::uint64_t left = limit - total - have;
+    const std::size_t want =
+        static_cast<std::size_t>(std::min<std::uint64_t>(Scanner::kMostBytes - have, left));
+    if (!ended && want > 0) {
+      if (buffer_.size() < have + want) buffer_.resize(have + want);
+      KIN_TRY_ASSIGN(const std::size_t got, read(std::span(buffer_).subspan(have, want)));
+      have += got;
+      ended = got < want;
+    }
+    if (have == 0) return total;
+    const ByteView content = ByteView(buffer_).first(have);
+    const bool all = ended || left == want;
+    const Scanner& scanner = store_.scanner();
+    Scanner::Segment segment = first && all && have <= Scanner::kWholeBytes
+                                   ? Scanner::Segment{have, scanner.sketch(content)}
+                                   : scanner.segment(content);
+    const std::size_t cut = segment.size;
+    NewObject object;
+    object.bytes.assign(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(cut));
+    object.id = store_.id_of(object.bytes);
+    object.sketch = std::move(segment.sketch);
+    if (!emit(std::move(object))) return interrupted();
+    total += cut;
+    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(cut),
+              buffer_.begin() + static_cast<std::ptrdiff_t>(have), buffer_.begin());
+    have -= cut;
+    first = false;
+  }
+}
+
+}  // namespace kin

@@ -1,0 +1,292 @@
+// Containers and recipes that are damaged, or made to do harm: a container stays closed or comes back
+// exactly, a recipe gives its bytes or an error, and nothing takes memory or time without end.
+#include "lib/container/recipe.h"
+#include "tests/support/opened_container.h"
+#include "tests/support/random_bytes.h"
+
+#include <catch2/catch.hpp>
+
+using namespace kin;
+using namespace kin::testing;
+
+namespace {
+
+ObjectId id(std::uint8_t n) {
+  ObjectId out;
+  out.bytes.fill(n);
+  return out;
+}
+
+// Small containers of each format, with deflate and nesting in them.
+std::vector<Bytes> small_containers() {
+  TempDir dir;
+  write_bytes(dir / "one", text_like(1, 300));
+  write_bytes(dir / "two", text_like(2, 90));
+  write_bytes(dir / "noise", random_bytes(3, 400));
+  run_in(dir,
+         "gzip -n <one >a && (gzip -n <one; gzip -n <two) >b && zip -qX c.zip one two && zip -qX - one two | "
+         "cat >d &&"
+         "gzip -n <two >two.gz && tar --format=ustar -b1 -cf e two.gz && zip -q0X f.zip two.gz &&"
+         "ar rcD g one two.gz && ls one two.gz | cpio --quiet -oH newc | head -c 900 >h &&"
+         "ls one two | cpio --quiet -oH odc | head -c 700 >i && ls one two | cpio --quiet -oH bin | head -c "
+         "600 >j && (bzip2 <one; bzip2 <two; echo behind) >k && bzip2 <e >l &&"
+         "envelope='From a Mon May  6 12:00:00 2024\nReceived: x\nFrom: a\nSubject: b\n' &&"
+         "(printf \"${envelope}Content-Transfer-Encoding: base64\n\n\"; base64 -w 76 noise;"
+         " printf \"\n$envelope\nx\n\n\") >m");
+  std::vector<Bytes> out;
+  for (const char* name : {"a", "b", "c.zip", "d", "e", "f.zip", "g", "h", "i", "j", "k", "l", "m"})
+    out.push_back(read_bytes(dir / name));
+  return out;
+}
+
+// A container extent of this size, whose recipe has these parts.
+Extent forge(LooseObjects& objects, std::uint8_t n, const std::vector<RecipePart>& parts, std::uint64_t size,
+             const Digest& digest = {}) {
+  WireWriter out;
+  encode_recipe_start(out);
+  for (const RecipePart& part : parts) encode_recipe_part(part, out);
+  encode_recipe_end({size, digest}, out);
+  objects.objects[id(n)] = encode_recipe_object({out.take(), {}});
+  return {Extent::Kind::container, size, id(n)};
+}
+
+RecipePart literal(std::string_view text) {
+  RecipePart part;
+  append(part.literal, as_bytes(text));
+  return part;
+}
+
+RecipePart member(std::vector<Extent> content) {
+  RecipePart part;
+  part.content = std::move(content);
+  return part;
+}
+
+bool is_expected(const Error& error) {
+  return error.code() == ErrorCode::corrupt || error.code() == ErrorCode::unsupported;
+}
+
+}  // namespace
+
+TEST_CASE("a container cut at any length is closed or exact", "[containers][hostile]") {
+  for (const Bytes& whole : small_containers())
+    for (std::size_t size = 0; size <= whole.size(); ++size)
+      check_closed_or_exact(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)));
+}
+
+// Under sanitizers each takes ten times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr std::uint8_t kFlips[] = {0xff};
+#else
+constexpr std::uint8_t kFlips[] = {0x01, 0x80, 0xff};
+#endif
+
+TEST_CASE("a container with any byte changed is closed or exact", "[containers][hostile]") {
+  for (const Bytes& whole : small_containers())
+    for (std::size_t at = 0; at < whole.size(); ++at)
+      for (const std::uint8_t flip : kFlips) {
+        Bytes changed = whole;
+        changed[at] ^= flip;
+        check_closed_or_exact(changed);
+      }
+}
+
+TEST_CASE("containers that are cut and spliced at random are closed or exact", "[containers][hostile]") {
+  const std::vector<Bytes> all = small_containers();
+  Random random(11);
+  for (int i = 0; i < 1000; ++i) {
+    Bytes bytes;
+    for (std::uint64_t pieces = 1 + random.below(4); pieces > 0; --pieces) {
+      const Bytes& from = all[random.below(all.size())];
+      const std::size_t begin = random.below(2) == 0 ? 0 : random.below(from.size());
+      append(bytes, ByteView(from).subspan(begin, 1 + random.below(from.size() - begin)));
+    }
+    check_closed_or_exact(bytes);
+  }
+}
+
+TEST_CASE("what unpacks to a thousand times its size stays closed", "[containers][hostile]") {
+  TempDir dir;
+  run_in(dir, "head -c 80M /dev/zero >z && gzip -9 <z >a && gzip -9 <a >b && zip -q9 c.zip z && bzip2 <z >d");
+  for (const char* name : {"a", "b", "c.zip", "d"}) {
+    INFO(name);
+    const Bytes bytes = read_bytes(dir / name);
+    REQUIRE(bytes.size() < 500'000);
+    OpenedContainer opened = open_container(bytes);
+    // The inner one of two stays closed, since it is the one that unpacks to too much.
+    if (std::string_view(name) == "b") {
+      check_exact(opened, bytes);
+      CHECK(opened.recipes == 1);
+    } else {
+      CHECK_FALSE(opened.extent);
+    }
+  }
+}
+
+TEST_CASE("a zip of headers within headers does not take for ever", "[containers][hostile]") {
+  // Every header promises a deflate stream of unknown length, and all of them go on in the same stored
+  // blocks.
+  Bytes header = {'P', 'K', 3, 4, 20, 0, 8, 0, 8, 0};
+  header.resize(30, 0);
+  Bytes unit = header;
+  const std::size_t block = 60;  // a stored block that holds the next header and the next block's own head
+  unit.insert(unit.end(), {0, static_cast<std::uint8_t>(block), 0, static_cast<std::uint8_t>(~block), 0xff});
+  Bytes bytes;
+  while (bytes.size() < (4 << 20)) append(bytes, unit);
+  bytes.push_back(0xff);  // no block
+  check_closed_or_exact(bytes);
+}
+
+TEST_CASE("a recipe with any byte changed gives an error or the right bytes", "[recipe][hostile]") {
+  for (const Bytes& whole : small_containers()) {
+    OpenedContainer opened = open_container(whole);
+    REQUIRE(opened.extent);
+    for (auto& [changed_id, object] : opened.objects.objects) {
+      const Bytes before = object;
+      for (std::size_t at = 0; at < before.size(); ++at) {
+        object[at] ^= static_cast<std::uint8_t>(1 + at % 255);
+        const auto back = rebuilt(opened.objects, *opened.extent);
+        if (back && *back != whole) FAIL("wrong bytes, and no error");
+        if (!back && !is_expected(back.error())) FAIL(back.error().message());
+        // Who only looks what there is must come to an end too.
+        (void)for_each_object(opened.objects, {*opened.extent},
+                              [](const Extent&) -> Result<bool> { return true; });
+        object[at] = before[at];
+      }
+      for (std::size_t size = 0; size < before.size(); ++size) {
+        object.resize(size);
+        CHECK_FALSE(rebuilt(opened.objects, *opened.extent));
+        object = before;
+      }
+    }
+  }
+}
+
+TEST_CASE("a container whose object is missing is corrupt", "[recipe][hostile]") {
+  OpenedContainer opened = open_container(small_containers()[4]);
+  const auto all = opened.objects.objects;
+  for (const auto& [missing, bytes] : all) {
+    opened.objects.objects.erase(missing);
+    CHECK(code_of(rebuilt(opened.objects, *opened.extent)) == ErrorCode::corrupt);
+    opened.objects.objects.emplace(missing, bytes);
+  }
+}
+
+TEST_CASE("a recipe that leads to itself is corrupt, and soon so", "[recipe][hostile]") {
+  LooseObjects objects;
+  const Extent self{Extent::Kind::container, 100, id(1)};
+  forge(objects, 1, {literal("x"), member({self}), member({self})}, 100);
+  CHECK(code_of(rebuilt(objects, self)) == ErrorCode::corrupt);
+  std::uint64_t visits = 0;
+  (void)for_each_object(objects, {self}, [&](const Extent&) -> Result<bool> { return ++visits, true; });
+  CHECK(visits < 100);
+}
+
+TEST_CASE("recipes of recipes that double at each level are visited once each", "[recipe][hostile]") {
+  LooseObjects objects;
+  objects.objects[id(100)] = Bytes(1000, 'x');
+  Extent inner{Extent::Kind::data, 1000, id(100)};
+  for (std::uint8_t depth = 8; depth >= 1; --depth)
+    inner = forge(objects, depth, std::vector<RecipePart>(400, member({inner})), inner.size * 400);
+  std::uint64_t visits = 0;
+  require_ok(
+      for_each_object(objects, {inner}, [&](const Extent&) -> Result<bool> { return ++visits, true; }));
+  CHECK(visits < 10'000);
+  CHECK(objects.loads < 100);
+}
+
+TEST_CASE("a recipe of wrong sizes or of a wrong digest is corrupt", "[recipe][hostile]") {
+  LooseObjects objects;
+  objects.objects[id(9)] = {'a', 'b', 'c'};
+  const Extent data{Extent::Kind::data, 3, id(9)};
+  const Bytes whole = {'x', 'a', 'b', 'c'};
+  Extent good = forge(objects, 1, {literal("x"), member({data})}, 4, hash(whole));
+  CHECK((value_of(rebuilt(objects, good)) == whole));
+  const auto fails = [&](const Extent& extent) {
+    CHECK(code_of(rebuilt(objects, extent)) == ErrorCode::corrupt);
+  };
+  fails(forge(objects, 2, {literal("x"), member({data})}, 4));
+  fails(forge(objects, 2, {literal("x"), member({data})}, 5, hash(whole)));
+  fails(forge(objects, 2, {literal("x"), member({data})}, 3, hash(whole)));
+  fails(forge(objects, 2, {literal("x"), member({{Extent::Kind::data, 4, id(9)}})}, 5, hash(whole)));
+  good.size = 5;
+  fails(good);
+  good.size = 3;
+  fails(good);
+}
+
+TEST_CASE("holes and exabytes in a forged recipe end at the container's size", "[recipe][hostile]") {
+  LooseObjects objects;
+  const Extent hole{Extent::Kind::hole, std::uint64_t{1} << 60, {}};
+  CHECK(code_of(rebuilt(objects, forge(objects, 1, {member({hole})}, 1 << 20))) == ErrorCode::corrupt);
+  RecipePart coded = member({hole});
+  coded.coding = CodingId::deflate;
+  CHECK(code_of(rebuilt(objects, forge(objects, 2, {coded}, 1 << 20))) == ErrorCode::corrupt);
+  coded.corrections = {hole};
+  CHECK(code_of(rebuilt(objects, forge(objects, 3, {coded}, 1 << 20))) == ErrorCode::corrupt);
+  coded.coding = static_cast<CodingId>(200);
+  CHECK(code_of(rebuilt(objects, forge(objects, 4, {coded}, 1 << 20))) == ErrorCode::unsupported);
+}
+
+TEST_CASE("a recipe much longer than its container is corrupt", "[recipe][hostile]") {
+  LooseObjects objects;
+  RecipePart coded;
+  coded.coding = CodingId::deflate;
+  coded.name = std::string(100, 'n');
+  const Extent extent = forge(objects, 1, std::vector<RecipePart>(1000, coded), 10);
+  CHECK(code_of(rebuilt(objects, extent)) == ErrorCode::corrupt);
+  CHECK(code_of(for_each_object(objects, {extent}, [](const Extent&) -> Result<bool> { return true; })) ==
+        ErrorCode::corrupt);
+}
+
+TEST_CASE("the digest is compared also when the buffer ends with the container", "[recipe][hostile]") {
+  LooseObjects objects;
+  const Extent extent = forge(objects, 1, {literal("abcd")}, 4);
+  ContentSource source(objects, formats::all(), {extent});
+  Bytes buffer(4);
+  CHECK(value_of(source.read(buffer)) == 4);
+  CHECK(code_of(source.read(buffer)) == ErrorCode::corrupt);
+}
+
+TEST_CASE("members that unpack to more than kin would store are refused by who reads them",
+          "[recipe][hostile]") {
+  TempDir dir;
+  run_in(dir, "head -c 30M /dev/zero | gzip -n9 >z");
+  const Bytes zeros = read_bytes(dir / "z");
+  OpenedContainer one = open_container(zeros);
+  check_exact(one, zeros);
+  std::vector<RecipePart> parts;
+  const auto recipe = value_of(open_recipe(one.objects, *one.extent));
+  for (RecipeReader reader(*recipe);;) {
+    const auto part = value_of(reader.next());
+    if (!part) break;
+    parts.push_back(*part);
+  }
+  std::vector<RecipePart> thrice;
+  Bytes whole;
+  for (int i = 0; i < 3; ++i) {
+    thrice.insert(thrice.end(), parts.begin(), parts.end());
+    append(whole, zeros);
+  }
+  CHECK(code_of(rebuilt(one.objects, forge(one.objects, 1, thrice, whole.size(), hash(whole)))) ==
+        ErrorCode::corrupt);
+  CHECK_FALSE(open_container(whole).extent);
+}
+
+TEST_CASE("a recipe of lists of the same lists ends, however large its container claims to be",
+          "[recipe][hostile]") {
+  LooseObjects objects;
+  objects.objects[id(50)] = Bytes(4096, 1);
+  Extent list{Extent::Kind::data, 4096, id(50)};
+  for (std::uint8_t n = 51; n < 54; ++n) {
+    const auto store = [&](ObjectKind, Bytes bytes) -> Result<ObjectId> {
+      objects.objects[id(n)] = std::move(bytes);
+      return id(n);
+    };
+    list = value_of(fold_extents(std::vector<Extent>(kListExtents, list), store)).at(0);
+  }
+  objects.objects[id(1)] = encode_recipe_object({{}, {list}});
+  const Extent container{Extent::Kind::container, std::uint64_t{1} << 60, id(1)};
+  CHECK(code_of(for_each_object(objects, {container}, [](const Extent&) -> Result<bool> { return true; })) ==
+        ErrorCode::corrupt);
+}
