@@ -1,6 +1,5 @@
 #include "cmd/container_stats.h"
 
-#include "formats/formats.h"
 #include "lib/base/text.h"
 #include "lib/container/content_source.h"
 #include "lib/container/recipe.h"
@@ -16,37 +15,15 @@ std::uint64_t total_size(const std::vector<Extent>& extents) {
   return size;
 }
 
-// Recipes do not say what they are of. Its first part does, as it did when the container was opened: a
-// header, or else a member that is all there is.
-Result<std::string> type_of(ObjectReader& reader, const RecipePart& first) {
-  Bytes head = first.literal;
-  if (!first.is_literal() && first.coding == CodingId::none && first.content.size() == 1 &&
-      first.content[0].kind == Extent::Kind::data) {
-    KIN_TRY_ASSIGN(const auto object, reader.load(first.content[0].id));
-    head = *object;
-  }
-  if (!head.empty()) {
-    head.resize(kHeadBytes);  // a short header is followed by what this is not about
-    for (const ContainerFormat& format : formats::all().containers)
-      if (format.detect(head)) return std::string(format.name);
-  }
-  const Coding* const coding = find_coding(formats::all(), first.coding);
-  return std::string(coding != nullptr ? coding->name : "unknown");
-}
-
 }  // namespace
 
 Result<void> ContainerStats::add(const Extent& container) {
   KIN_TRY_ASSIGN(const auto bytes, open_recipe(repository_, container));
   RecipeReader recipe(*bytes);
   Tally tally{1, container.size, 0, 0, 0};
-  std::string type;
   for (;;) {
     KIN_TRY_ASSIGN(const std::optional<RecipePart> part, recipe.next());
     if (!part) break;
-    if (type.empty()) {
-      KIN_TRY_ASSIGN(type, type_of(repository_, *part));
-    }
     if (part->is_literal()) {
       tally.literals += part->literal.size();
       continue;
@@ -54,7 +31,7 @@ Result<void> ContainerStats::add(const Extent& container) {
     ++tally.members;
     tally.corrections += part->inline_corrections.size() + total_size(part->corrections);
   }
-  Tally& sum = types_[type];
+  Tally& sum = types_[recipe.type()];
   sum.containers += tally.containers;
   sum.bytes += tally.bytes;
   sum.members += tally.members;
@@ -73,14 +50,14 @@ void ContainerStats::print(Context& context) const {
   context.print_always("");
   row("Opened", "containers", "members", "their size", "corrections");
   for (const auto& [type, tally] : types_)
-    row(type, grouped(tally.containers), grouped(tally.members), human_bytes(tally.bytes),
+    row(printable(type), grouped(tally.containers), grouped(tally.members), human_bytes(tally.bytes),
         human_bytes(tally.corrections));
 }
 
 Json ContainerStats::json() const {
   Json out = Json::array();
   for (const auto& [type, tally] : types_)
-    out.push_back({{"type", type},
+    out.push_back({{"type", printable(type)},
                    {"containers", tally.containers},
                    {"size", tally.bytes},
                    {"members", tally.members},

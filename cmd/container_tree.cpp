@@ -27,13 +27,15 @@ class Reading {
   Reading(Context& context, store::Repository& repository, ContainerTree& tree)
       : context_(context), repository_(repository), tree_(tree) {}
 
-  Result<void> read(const Extent& container, int depth, std::vector<ContainerMember>& members) {
+  Result<void> read(const Extent& container, int depth, std::string& type,
+                    std::vector<ContainerMember>& members) {
     if (depth > kMostContainerDepth) return Error(ErrorCode::corrupt, "containers are nested too deep");
     KIN_TRY_ASSIGN(const auto bytes, open_recipe(repository_, container));
     RecipeReader recipe(*bytes);
     for (;;) {
       if (context_.stop().stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
       KIN_TRY_ASSIGN(const std::optional<RecipePart> part, recipe.next());
+      type = recipe.type();
       if (!part) return {};
       if (part->is_literal()) {
         tree_.literal_bytes += part->literal.size();
@@ -41,6 +43,7 @@ class Reading {
       }
       ContainerMember member{part->name,
                              coding_name(part->coding),
+                             {},
                              size_of(part->content),
                              part->inline_corrections.size() + size_of(part->corrections),
                              {}};
@@ -48,7 +51,7 @@ class Reading {
       tree_.corrections += member.corrections;
       if (tree_.count > kMostMembers) continue;
       if (part->content.size() == 1 && part->content[0].kind == Extent::Kind::container)
-        KIN_TRY(read(part->content[0], depth + 1, member.members));
+        KIN_TRY(read(part->content[0], depth + 1, member.type, member.members));
       members.push_back(std::move(member));
     }
   }
@@ -67,7 +70,7 @@ void print_members(Context& context, const std::vector<ContainerMember>& members
     std::string name = std::string(2 * indent, ' ') + (member.name.empty() ? "-" : printable(member.name));
     if (!member.members.empty()) name += ":";
     std::string line =
-        fmt::format("{:<44} {:<9} {:<13} {}", name, member.coding.empty() ? "as it is" : member.coding,
+        fmt::format("{:<44} {:<17} {:<13} {}", name, member.coding.empty() ? "as it is" : member.coding,
                     human_bytes(member.size), member.coding.empty() ? "" : human_bytes(member.corrections));
     line.erase(line.find_last_not_of(' ') + 1);
     context.print_always(line);
@@ -83,6 +86,7 @@ Json members_json(const std::vector<ContainerMember>& members) {
                 {"corrections_size", member.corrections}};
     set_path(fields, "name", member.name);
     if (!member.members.empty()) fields["members"] = members_json(member.members);
+    if (!member.type.empty()) fields["type"] = printable(member.type);
     out.push_back(std::move(fields));
   }
   return out;
@@ -93,12 +97,12 @@ Json members_json(const std::vector<ContainerMember>& members) {
 Result<ContainerTree> container_tree(Context& context, store::Repository& repository,
                                      const Extent& container) {
   ContainerTree tree;
-  KIN_TRY(Reading(context, repository, tree).read(container, 1, tree.members));
+  KIN_TRY(Reading(context, repository, tree).read(container, 1, tree.type, tree.members));
   return tree;
 }
 
 void print_tree(Context& context, const ContainerTree& tree, std::size_t most) {
-  context.print_always(fmt::format("{:<44} {:<9} {:<13} {}", "member", "coding", "size", "corrections"));
+  context.print_always(fmt::format("{:<44} {:<17} {:<13} {}", "member", "coding", "size", "corrections"));
   std::size_t left = most;
   print_members(context, tree.members, 0, left);
   if (tree.count > most)
@@ -106,7 +110,8 @@ void print_tree(Context& context, const ContainerTree& tree, std::size_t most) {
 }
 
 Json tree_json(const ContainerTree& tree) {
-  return {{"members", members_json(tree.members)},
+  return {{"type", printable(tree.type)},
+          {"members", members_json(tree.members)},
           {"members_count", tree.count},
           {"literal_size", tree.literal_bytes},
           {"corrections_size", tree.corrections}};

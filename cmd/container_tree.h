@@ -13,12 +13,14 @@ namespace kin::cmd {
 struct ContainerMember {
   std::string name;    // empty if the format has none
   std::string coding;  // how it stood there; empty: as it is
+  std::string type;    // if it was opened in turn
   std::uint64_t size = 0;
   std::uint64_t corrections = 0;         // bytes
-  std::vector<ContainerMember> members;  // if it was opened in turn
+  std::vector<ContainerMember> members;  // the same
 };
 
 struct ContainerTree {
+  std::string type;
   std::vector<ContainerMember> members;
   // Of all levels.
   std::uint64_t count = 0, literal_bytes = 0, corrections = 0;

@@ -225,13 +225,16 @@ void Explanation::print() const {
   }
   std::uint64_t members = 0;
   for (const Container& container : containers_) members += container.tree.count;
-  line("Size:",
-       fmt::format("{}{} in {}{}", human_bytes(size),
-                   containers_.empty() ? "" : fmt::format(", opened: {}", counted(members, "member")),
-                   counted(totals_.objects, "object"),
-                   totals_.holes == 0 ? ""
-                                      : fmt::format(" and {} of together {}", counted(totals_.holes, "hole"),
-                                                    human_bytes(totals_.hole_bytes))));
+  line(
+      "Size:",
+      fmt::format("{}{} in {}{}", human_bytes(size),
+                  containers_.empty() ? ""
+                                      : fmt::format(", opened as {}: {}", printable(containers_[0].tree.type),
+                                                    counted(members, "member")),
+                  counted(totals_.objects, "object"),
+                  totals_.holes == 0 ? ""
+                                     : fmt::format(" and {} of together {}", counted(totals_.holes, "hole"),
+                                                   human_bytes(totals_.hole_bytes))));
   for (const Container& container : containers_) {
     context_.print_always("");
     print_tree(context_, container.tree, context_.options.verbose > 0 ? SIZE_MAX : kShownPieces);

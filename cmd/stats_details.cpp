@@ -15,8 +15,9 @@ constexpr const char* kOtherTypes = "(others)";
 
 void print_row(Context& context, std::string_view name, std::string_view blocks, std::string_view objects,
                std::string_view content, std::string_view stored) {
-  context.print_always(
-      fmt::format("{:<18}{:>11} {:>13} {:>15} {:>15}", name, blocks, objects, content, stored));
+  // A long name takes the room of a column that is not used.
+  const std::string left = blocks.empty() ? std::string(name) : fmt::format("{:<18}{:>11}", name, blocks);
+  context.print_always(fmt::format("{:<29} {:>13} {:>15} {:>15}", left, objects, content, stored));
 }
 
 }  // namespace

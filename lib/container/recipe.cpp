@@ -37,7 +37,11 @@ std::vector<Extent> decode_extents(WireReader& in) {
 
 }  // namespace
 
-void encode_recipe_start(WireWriter& out) { out.u8(kRecipeVersion); }
+void encode_recipe_start(std::string_view type, WireWriter& out) {
+  KIN_CHECK(type.size() <= kMostTypeName);
+  out.u8(kRecipeVersion);
+  out.text(type);
+}
 
 void encode_recipe_end(const RecipeEnd& end, WireWriter& out) {
   out.u8(end_part);
@@ -104,7 +108,11 @@ Result<std::optional<RecipePart>> RecipeReader::next() {
   if (!started_ && !bytes.empty() && bytes[0] > kRecipeVersion)
     return Error(ErrorCode::unsupported, "the container was taken apart by a newer kin");
   WireReader in(bytes);
-  if (!std::exchange(started_, true) && in.u8() != kRecipeVersion) in.fail();
+  if (!std::exchange(started_, true)) {
+    if (in.u8() != kRecipeVersion) in.fail();
+    type_ = in.text();
+    if (type_.size() > kMostTypeName) in.fail();
+  }
   RecipePart part;
   const std::uint8_t kind = in.u8();
   if (kind == literal_part) {

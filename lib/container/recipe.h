@@ -1,4 +1,4 @@
-// Recipe: how a container goes together again. A version, then its parts in order:
+// Recipe: how a container goes together again. A version, the type of the container, then its parts in order:
 //
 //     1  literal: blob
 //     2  member: coding(1)  name  content  corrections
@@ -24,6 +24,7 @@ namespace kin {
 inline constexpr std::size_t kMostInlineCorrections = 4096;
 inline constexpr std::size_t kMostLiteral = 64 << 10;
 inline constexpr std::size_t kMostMemberName = 4096;
+inline constexpr std::size_t kMostTypeName = 32;
 
 struct RecipePart {
   Bytes literal;  // all there is, if not empty
@@ -41,7 +42,7 @@ struct RecipeEnd {
   Digest digest{};
 };
 
-void encode_recipe_start(WireWriter& out);
+void encode_recipe_start(std::string_view type, WireWriter& out);  // the format's name, for people
 void encode_recipe_part(const RecipePart& part, WireWriter& out);
 void encode_recipe_end(const RecipeEnd& end, WireWriter& out);
 
@@ -65,12 +66,14 @@ class RecipeReader {
  public:
   explicit RecipeReader(ByteSource& source) : in_(source) {}
 
-  Result<std::optional<RecipePart>> next();      // nothing after the last
-  const RecipeEnd& end() const { return end_; }  // once next() has given nothing
+  Result<std::optional<RecipePart>> next();          // nothing after the last
+  const std::string& type() const { return type_; }  // once next() was called
+  const RecipeEnd& end() const { return end_; }      // once next() has given nothing
 
  private:
   PeekSource in_;
   bool started_ = false;
+  std::string type_;
   RecipeEnd end_;
 };
 

@@ -147,7 +147,7 @@ class Level : public PartSink {
 
   Result<Extent> open(const ContainerFormat& format, ByteSource& source) {
     WireWriter start;
-    encode_recipe_start(start);
+    encode_recipe_start(format.name, start);
     KIN_TRY(recipe_.add(start.bytes()));
     CountedSource counted(source);
     PeekSource in(counted);
@@ -334,21 +334,23 @@ class FileBytes : public ByteSource {
   Shared& shared_;
 };
 
-// The objects of one file, before they are stored.
-class HeldObjects : public ObjectReader {
+// The objects of one file, before they are stored. They must stay where they are as long as it lives, and
+// what it gives.
+class HeldObjectsView : public ObjectReader {
  public:
+  explicit HeldObjectsView(const std::vector<NewObject>& held) {
+    for (const NewObject& object : held) objects_.try_emplace(object.id, &object.bytes);
+  }
+
   Result<std::shared_ptr<const Bytes>> load(const ObjectId& id) override {
     const auto at = objects_.find(id);
     if (at == objects_.end()) return Error(ErrorCode::not_found, "object " + id.short_hex() + " is missing");
-    return at->second;
+    return std::shared_ptr<const Bytes>(std::shared_ptr<void>(), at->second);  // which owns nothing
   }
   Result<bool> contains(const ObjectId& id) override { return objects_.contains(id); }
-  void add(const NewObject& object) {
-    objects_.try_emplace(object.id, std::make_shared<const Bytes>(object.bytes));
-  }
 
  private:
-  std::unordered_map<ObjectId, std::shared_ptr<const Bytes>, ObjectIdHash> objects_;
+  std::unordered_map<ObjectId, const Bytes*, ObjectIdHash> objects_;
 };
 
 Result<void> play(ObjectReader& reader, const Formats& formats, const Extent& extent) {
@@ -418,8 +420,7 @@ Result<std::optional<Extent>> ContainerOpener::open_once(const ContainerFormat& 
   if (!extent && is_refusal(extent.error())) return stays_closed(extent.error().message());
   if (!extent) return std::move(extent).error();
   if (holding) {
-    HeldObjects objects;
-    for (const NewObject& object : held) objects.add(object);
+    HeldObjectsView objects(held);
     if (!play(objects, formats_, *extent)) {
       if (unproven == nullptr) return stays_closed("comes out otherwise");
       *unproven = true;

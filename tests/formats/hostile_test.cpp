@@ -43,7 +43,7 @@ std::vector<Bytes> small_containers() {
 Extent forge(LooseObjects& objects, std::uint8_t n, const std::vector<RecipePart>& parts, std::uint64_t size,
              const Digest& digest = {}) {
   WireWriter out;
-  encode_recipe_start(out);
+  encode_recipe_start("forged", out);
   for (const RecipePart& part : parts) encode_recipe_part(part, out);
   encode_recipe_end({size, digest}, out);
   objects.objects[id(n)] = encode_recipe_object({out.take(), {}});

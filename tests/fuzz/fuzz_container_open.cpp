@@ -76,7 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     kin::MemorySource source(kin::Bytes(input.begin(), input.end()));
     kin::PeekSource in(source);
     Parts parts;
-    encode_recipe_start(parts.recipe);
+    encode_recipe_start(format.name, parts.recipe);
     if (!format.open(in, parts, {})) continue;
     encode_recipe_end({size, kin::hash(input)}, parts.recipe);
     const kin::Extent object = parts.put(kin::encode_recipe_object({{}, {parts.put(parts.recipe.take())}}));
