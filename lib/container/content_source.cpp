@@ -1,5 +1,6 @@
 #include "lib/container/content_source.h"
 
+#include "lib/base/text.h"
 #include "lib/container/recipe.h"
 
 #include <fmt/core.h>
@@ -58,7 +59,9 @@ class RecipeSource : public ByteSource {
         KIN_TRY(next_part());
         continue;
       }
-      KIN_TRY_ASSIGN(const std::size_t got, part_->read(into.subspan(done)));
+      auto read = part_->read(into.subspan(done));
+      if (!read) return in_member(std::move(read).error());
+      const std::size_t got = *read;
       digest_.add(into.subspan(done, got));
       size_ += got;
       if (size_ > extent_.size) return differs();
@@ -69,6 +72,10 @@ class RecipeSource : public ByteSource {
   }
 
  private:
+  Error in_member(Error error) const {
+    return name_.empty() ? error : std::move(error).context("member " + printable(name_));
+  }
+
   Error differs() const {
     return Error(ErrorCode::corrupt,
                  fmt::format("container {} does not come out as it went in", extent_.id.short_hex()));
@@ -82,6 +89,7 @@ class RecipeSource : public ByteSource {
         return differs();
       return {};
     }
+    name_ = std::move(part->name);
     if (part->is_literal()) {
       part_ = std::make_unique<MemorySource>(std::move(part->literal));
       return {};
@@ -90,9 +98,8 @@ class RecipeSource : public ByteSource {
     if (part->coding == CodingId::none) return {};
     const Coding* const coding = find_coding(formats_, part->coding);
     if (coding == nullptr)
-      return Error(
-          ErrorCode::unsupported,
-          fmt::format("coding {} of a container's member was made by a newer kin", int(part->coding)));
+      return in_member(Error(ErrorCode::unsupported,
+                             fmt::format("its coding, {}, was made by a newer kin", int(part->coding))));
     std::unique_ptr<ByteSource> corrections;
     if (part->corrections.empty())
       corrections = std::make_unique<MemorySource>(std::move(part->inline_corrections));
@@ -112,6 +119,7 @@ class RecipeSource : public ByteSource {
   const std::unique_ptr<ByteSource> recipe_bytes_;
   RecipeReader recipe_;
   std::unique_ptr<ByteSource> part_;
+  std::string name_;  // the part's, if it is a member that has one
   Hasher digest_;
   std::uint64_t size_ = 0;
   bool ended_ = false;

@@ -56,8 +56,10 @@ Result<std::uint64_t> FileReader::read_run(const Segmenter::Read& read, std::uin
                                            const Emit& emit) {
   return segmenter_.run(read, limit, [&](NewObject object) {
     FilePart part;
-    part.size = object.bytes.size();
-    part.extents.push_back({Extent::Kind::data, part.size, object.id});
+    part.extents.push_back({Extent::Kind::data, object.bytes.size(), object.id});
+    const std::uint64_t again = std::min<std::uint64_t>(read_before_, object.bytes.size());
+    read_before_ -= again;
+    part.size = object.bytes.size() - again;
     part.objects.push_back(std::move(object));
     return emit(std::move(part));
   });
@@ -77,13 +79,17 @@ Result<std::optional<std::uint64_t>> FileReader::read_container(int fd, std::uin
       unreported_ += got;
       return got;
     }
-    std::uint64_t take_unreported() { return std::exchange(unreported_, 0); }
+    std::uint64_t take_unreported() {
+      reported_ += unreported_;
+      return std::exchange(unreported_, 0);
+    }
+    std::uint64_t reported() const { return reported_; }
 
    private:
     const int fd_;
     std::uint64_t left_;
     const std::string& path_;
-    std::uint64_t unreported_ = 0;
+    std::uint64_t unreported_ = 0, reported_ = 0;
   };
   std::array<std::uint8_t, kHeadBytes> head;
   KIN_TRY_ASSIGN(const std::size_t size, read_up_to_at(fd, head, 0, path));
@@ -99,6 +105,7 @@ Result<std::optional<std::uint64_t>> FileReader::read_container(int fd, std::uin
                                                          },
                                                          &counts_, before));
   if (!extent) {
+    read_before_ = file.reported();
     if (::lseek(fd, 0, SEEK_SET) < 0) return errno_error("cannot read", path);
     return std::optional<std::uint64_t>();
   }
@@ -167,6 +174,7 @@ Result<std::uint64_t> FileReader::read_first_run(EntrySource& source, const std:
 
 Result<std::uint64_t> FileReader::read_entry(EntrySource& source, const std::string& path, const Emit& emit) {
   std::uint64_t done = 0;
+  read_before_ = 0;
   KIN_TRY_ASSIGN(std::optional<std::uint64_t> run, source.next_run());
   for (;;) {
     const std::uint64_t begin = run.value_or(source.end());
@@ -207,6 +215,7 @@ Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit) {
   const std::uint64_t limit = size == 0 ? std::numeric_limits<std::uint64_t>::max() : size;
   KIN_TRY_ASSIGN(const bool sparse, has_holes(fd.get(), before, entry.path));
   std::uint64_t done = 0;
+  read_before_ = 0;
   std::optional<std::uint64_t> opened;
   if (!sparse && opens_) {
     const auto container = entry.before ? container_of(entry.before->content) : std::nullopt;

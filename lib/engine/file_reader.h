@@ -23,7 +23,7 @@ namespace kin {
 struct FilePart {
   std::vector<Extent> extents;
   std::vector<NewObject> objects;
-  std::uint64_t size = 0;  // bytes of the file that were read for it
+  std::uint64_t size = 0;  // bytes of the file that were read for it, and not before
 
   std::size_t object_bytes() const {
     std::size_t bytes = 0;
@@ -72,6 +72,7 @@ class FileReader {
   ContainerOpener opener_;
   const bool opens_;  // any format
   ContainerCounts counts_;
+  std::uint64_t read_before_ = 0;  // of this file, as a container that then did not open
   OwnerNames names_;
 };
 
