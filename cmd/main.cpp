@@ -2,13 +2,13 @@
 #include "cmd/completion.h"
 #include "cmd/context.h"
 #include "cmd/version.h"
+#include "lib/base/allocator.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
 
 #include <atomic>
 #include <fcntl.h>
 #include <iostream>
-#include <malloc.h>
 #include <signal.h>
 #include <span>
 #include <time.h>
@@ -135,12 +135,7 @@ int main(int count, char** arguments) {
     if (inherited.sa_handler != SIG_IGN) ::sigaction(signal_number, &action, nullptr);  // nohup means it
   }
   raise_open_file_limit();
-  // Many threads pass large buffers to each other. With an arena each, what one frees is of no use to the
-  // others; and a buffer that goes back to the system with every block comes back as fresh pages, which cost
-  // a tenth of a backup's time.
-  ::mallopt(M_ARENA_MAX, 1);
-  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  ::mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  set_up_allocator();
 
   CLI::App app("kin: backups as differences between similar files", "kin");
   Context context(std::cout, std::cerr, ::isatty(STDERR_FILENO) != 0, stop_source.get_token());

@@ -94,17 +94,24 @@ def make_small_files(tree):
 # -- packages, by npm
 
 
-def package_files(name, version):
-    """The files of a package, one after another: (path, is executable, content)."""
+def fetch_packages(name, versions, directory):
+    """The .tgz of each version, fetched into an empty directory."""
     if not shutil.which("npm"):
         raise BenchError("npm is not installed; run scripts/setup --developer")
+    progress(f"fetching {name} {' '.join(versions)}")
+    wanted = [f"{name}@{version}" for version in versions]
+    with tempfile.TemporaryDirectory(prefix="npm-cache-", dir=KEPT) as cache:
+        command = ["npm", "pack", *wanted, "--loglevel=error", "--ignore-scripts", f"--cache={cache}"]
+        result = subprocess.run(command, cwd=directory, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if result.returncode != 0:
+        raise BenchError(f"cannot fetch {' '.join(wanted)}:\n{result.stderr[-2000:]}")
+    return [next(Path(directory).glob(f"*-{version}.tgz")) for version in versions]
+
+
+def package_files(name, version):
+    """The files of a package, one after another: (path, is executable, content)."""
     with tempfile.TemporaryDirectory(prefix="npm-", dir=KEPT) as work:
-        progress(f"fetching {name} {version}")
-        command = ["npm", "pack", f"{name}@{version}", "--loglevel=error", "--ignore-scripts", f"--cache={work}/cache"]
-        result = subprocess.run(command, cwd=work, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-        if result.returncode != 0:
-            raise BenchError(f"cannot fetch {name} {version}:\n{result.stderr[-2000:]}")
-        (archive,) = Path(work).glob("*.tgz")
+        (archive,) = fetch_packages(name, [version], work)
         with tarfile.open(archive) as tar:
             for member in tar:
                 if member.isfile():
@@ -165,10 +172,62 @@ def make_spamassassin(tree):
         raise BenchError(f"the mail of SpamAssassin should be 6046 messages, not {messages}")
 
 
+# Consecutive releases of each. Many people's machines have packed them, so deflate encoders differ.
+ARCHIVES = {
+    "@babel/core": "7.26.9 7.26.10 7.27.1 7.27.3 7.27.4 7.27.7 7.28.0 7.28.3 7.28.4 7.28.5",
+    "eslint": "10.6.0 10.7.0 10.8.0 10.8.1 10.9.0 10.9.1 10.10.0 10.11.0 10.12.0 10.13.0",
+    "jquery": "3.4.1 3.5.0 3.5.1 3.6.0 3.6.1 3.6.2 3.6.3 3.6.4 3.7.0 3.7.1",
+    "lodash-es": "4.17.10 4.17.11 4.17.12 4.17.13 4.17.14 4.17.15 4.17.20 4.17.21 4.17.22 4.17.23",
+    "prettier": "3.2.0 3.2.1 3.2.2 3.2.3 3.2.4 3.2.5 3.3.0 3.3.1 3.3.2 3.3.3",
+    "react-dom": "19.1.10 19.2.0 19.2.1 19.2.2 19.2.3 19.2.4 19.2.5 19.2.6 19.2.7 19.2.8",
+    "rollup": "4.64.8 4.64.9 4.64.10 4.64.12 4.65.0 4.65.1 4.66.0 4.67.2 4.67.3 4.67.4",
+    "three": "0.184.0 0.185.0 0.185.1 0.186.0",
+    "typescript": "5.5.2 5.5.3 5.5.4 5.6.2 5.6.3 5.7.2 5.7.3 5.8.2 5.8.3 5.9.2",
+    "vue": "3.5.35 3.5.36 3.5.37 3.5.38 3.5.39 3.5.40 3.5.41 3.5.42 3.5.43 3.5.44",
+    "webpack": "5.90.2 5.90.3 5.91.0 5.92.0 5.92.1 5.93.0 5.94.0 5.95.0 5.96.0 5.96.1",
+}
+
+
+def npm_archives():
+    """104 packages as they are fetched, each a .tgz, in a directory for each name."""
+    return made_once("npm-archives-v1", "104 packages as archives", make_npm_archives)
+
+
+def make_npm_archives(tree):
+    for name, versions in ARCHIVES.items():
+        versions = versions.split()
+        with tempfile.TemporaryDirectory(prefix="npm-", dir=KEPT) as work:
+            for number, archive in enumerate(fetch_packages(name, versions, work)):
+                path = tree / name.replace("/", "-") / f"{number:02d}-{versions[number]}.tgz"
+                write_file(path, archive.read_bytes(), FIRST_MTIME + number * 7 * 86400)
+
+
+def stream_content():
+    """Files to be compressed: `content`, a third each of source, machine code and mail; `small`, the same."""
+    return made_once("stream-content-v1", "what is to be compressed", make_stream_content)
+
+
+def make_stream_content(tree):
+    kinds = [
+        lambda: (content for _, _, content in package_files("webpack", "5.112.2")),
+        lambda: (content for _, executable, content in package_files("@esbuild/linux-x64", "0.25.0") if executable),
+        lambda: (path.read_bytes() for path in sorted(spamassassin().rglob("*.txt"))),
+    ]
+    for name, part_bytes in ("content", 5 << 20), ("small", 700_000):
+        with open(tree / name, "wb") as out:
+            for end, kind in enumerate(kinds, 1):
+                for content in kind():
+                    out.write(content[: end * part_bytes - out.tell()])
+                    if out.tell() == end * part_bytes:
+                        break
+        set_mtime(tree / name, FIRST_MTIME)
+
+
 DATA = {
     "usr-share": usr_share,
     "small": small_files,
     "webpack": webpack,
     "three": three,
     "spamassassin": spamassassin,
+    "npm": npm_archives,
 }

@@ -189,6 +189,22 @@ void add_others(std::vector<Parameters>& out) {
   out.push_back(other);
   other.chain = 4;
   out.push_back(other);
+  // About what libdeflate does at its levels 2 to 7.
+  struct Search {
+    std::uint16_t chain, nice;
+    bool lazy;
+  };
+  for (const Search search : {Search{6, 10, false}, Search{12, 14, false}, Search{16, 30, false},
+                              Search{16, 30, true}, Search{35, 65, true}, Search{100, 130, true}}) {
+    other.chain = search.chain;
+    other.nice = search.nice;
+    other.parser = search.lazy ? Parser::lazy : Parser::greedy;
+    other.lazy = search.lazy ? 258 : 0;
+    for (const HashKind hash : {HashKind::multiplied_4, HashKind::multiplied_3}) {
+      other.hash = hash;
+      out.push_back(other);
+    }
+  }
   Parameters fast;
   fast.parser = Parser::fast;
   fast.hash = HashKind::multiplied_4;
@@ -268,6 +284,14 @@ std::size_t explained(const EstimateInput& input, const Parameters& parameters) 
   return out;
 }
 
+// How many blocks end where only a rule can say why.
+std::size_t explicable(const EstimateInput& input) {
+  return static_cast<std::size_t>(
+      std::count_if(input.blocks.begin(), input.blocks.end(), [](const Block& block) {
+        return block.type != BlockType::stored && !block.tokens.empty() && !block.final && !block.flushed;
+      }));
+}
+
 }  // namespace
 
 EndKind end_kind(const Block& block, const Parameters& parameters, const PlainWindow& window,
@@ -288,12 +312,14 @@ EndKind end_kind(const Block& block, const Parameters& parameters, const PlainWi
 
 Parameters with_block_rule(const EstimateInput& input, Parameters parameters) {
   if (parameters.parser == Parser::optimal) return parameters;
+  std::size_t most = parameters.rule == BlockRule::none ? 0 : explained(input, parameters);
+  if (parameters.rule != BlockRule::none && most == explicable(input))
+    return parameters;  // as nearly always, from a stream's second piece on
   std::vector<std::uint8_t> sizes;
   for (const Block& block : input.blocks)
     for (std::uint8_t log = 7; log <= 17; ++log)
       if (block.tokens.size() + 1 == std::size_t{1} << log && !std::count(sizes.begin(), sizes.end(), log))
         sizes.push_back(log);
-  std::size_t most = parameters.rule == BlockRule::none ? 0 : explained(input, parameters);
   Parameters out = parameters;
   const auto consider = [&](BlockRule rule, std::uint8_t log) {
     parameters.rule = rule;

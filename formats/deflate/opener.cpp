@@ -15,6 +15,8 @@ namespace {
 
 // A piece whose reconstruction took a larger part than 1/200 makes us ask again what encoder this is.
 constexpr std::size_t kDoubt = 200;
+// But not of an unknown one all the time: to try them all takes as long as to open two MiB.
+constexpr std::size_t kEstimateBytes = 4 << 20;
 constexpr std::uint64_t kPigzChunk = 131072;
 
 }  // namespace
@@ -23,17 +25,19 @@ struct Opener::State {
   State(BitReader::Read read, OpenLimits limits_given)
       : bits(std::move(read)),
         limits(limits_given),
+        codec(limits_given.proven_later ? StreamCodec(record, false) : StreamCodec()),
         decoder(limits_given.proven_later ? PieceDecoder(record) : PieceDecoder()) {}
 
   BitReader bits;
   OpenLimits limits;
   BlockReader reader{bits};
   PredictionRecord record;
-  StreamCodec codec{record, false};
+  StreamCodec codec;
   PieceDecoder decoder;
   std::optional<Parameters> parameters;  // of the piece before, or a hint
   bool started = false;
   bool doubt = true;
+  std::size_t since_estimate = kEstimateBytes;  // bytes of plain
 
   Bytes plain;  // up to 32 KiB of the past, and then what no piece has taken yet
   std::size_t plain_taken = 0;
@@ -151,17 +155,22 @@ Result<Piece> Opener::State::take_piece() {
   PieceHeader header{ended, count, std::nullopt};
   const bool whole_stream = ended && !started;
   const bool may_guess = limits.proven_later && whole_stream;
+  const bool asks = doubt && since_estimate >= kEstimateBytes;
+  since_estimate = (asks ? 0 : since_estimate) + piece.plain.size();
   const Estimate estimated =
-      doubt ? estimate(input, parameters, may_guess) : Estimate{with_block_rule(input, *parameters)};
+      asks ? estimate(input, parameters, may_guess) : Estimate{with_block_rule(input, *parameters)};
   const Parameters& best = estimated.parameters;
   if (!started || best != *parameters) header.parameters = best;
   started = true;
   parameters = best;
-  std::size_t tokens = 0;
-  for (const Block& block : input.blocks) tokens += block.tokens.size();
-  record.answers.reserve(tokens);
+  if (may_guess) codec.record_nothing();
+  if (limits.proven_later && !may_guess) {
+    std::size_t tokens = 0;
+    for (const Block& block : input.blocks) tokens += block.tokens.size();
+    record.answers.reserve(tokens);
+  }
   if (whole_stream && estimated.predicts_all)
-    codec.expect_tokens(best, input.blocks);
+    codec.expect_tokens(best, input.blocks, record);
   else if (header.parameters)
     codec.set_parameters(best);
 

@@ -4,7 +4,7 @@
 //     Opener opener(read, limits);
 //     for (;;) { piece = opener.next(); if nothing: break; keep piece.plain and piece.reconstruction }
 //
-// A stream of any length is opened in pieces of a few MiB, in bounded memory. Each piece was rebuilt and
+// A stream of any length is opened in pieces of a MiB or so, in bounded memory. Each piece was rebuilt and
 // compared with the stream before it is handed out, unless OpenLimits::proven_later. Opener and Rebuilder are
 // deterministic and use nothing but their own code, so what was rebuilt once will be again. One thread at a
 // time.
@@ -25,9 +25,9 @@ namespace kin::formats::deflate {
 
 struct OpenLimits {
   std::uint64_t most_plain = std::uint64_t{1} << 40;
-  std::uint64_t most_ratio = 1032;                 // of plain to compressed bytes; deflate cannot do more
-  std::uint32_t most_percent = 25;                 // of the compressed bytes that reconstructions may take
-  std::size_t piece_bytes = std::size_t{4} << 20;  // of plain; a piece has more, up to the end of a block
+  std::uint64_t most_ratio = 1032;                   // of plain to compressed bytes; deflate cannot do more
+  std::uint32_t most_percent = 25;                   // of the compressed bytes that reconstructions may take
+  std::size_t piece_bytes = std::size_t{512} << 10;  // of plain; a piece has more, up to the end of a block
   // Whoever asked rebuilds the stream and compares it, and if it is not the same opens it again without this.
   // So pieces are compared without a second search, and a short stream that begins as its hint says is taken
   // for one that goes on so.

@@ -27,14 +27,15 @@ void StreamCodec::set_parameters(const Parameters& parameters) {
   parameters_ = parameters;
 }
 
-void StreamCodec::expect_tokens(const Parameters& parameters, std::span<const Block> blocks) {
+void StreamCodec::expect_tokens(const Parameters& parameters, std::span<const Block> blocks,
+                                PredictionRecord& record) {
   std::uint32_t at = window_.position();
   for (const Block& block : blocks)
     for (const Token token : block.tokens) {
-      record_->answers.push_back({at, token, {}});
+      record.answers.push_back({at, token, {}});
       at += token.length;
     }
-  predictor_ = std::make_unique<ReplayedPredictor>(*record_);
+  predictor_ = std::make_unique<ReplayedPredictor>(record);
   parameters_ = parameters;
 }
 

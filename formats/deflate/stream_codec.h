@@ -27,6 +27,8 @@ class StreamCodec {
   StreamCodec() = default;
   // Records the predictor's answers, or takes them from there.
   StreamCodec(PredictionRecord& record, bool replays) : record_(&record), replays_(replays) {}
+  // The answers from here on: nobody will ask for them again.
+  void record_nothing() { record_ = nullptr; }
 
   const PlainWindow& window() const { return window_; }
   const Parameters& parameters() const { return parameters_; }
@@ -35,8 +37,8 @@ class StreamCodec {
   // For the blocks from here on. A change of more than the block rule forgets how places were inserted.
   void set_parameters(const Parameters& parameters);
   // The same at the start of a stream that ends with these blocks, when it is known that a predictor with the
-  // parameters would answer with their tokens: they are noted as its answers.
-  void expect_tokens(const Parameters& parameters, std::span<const Block> blocks);
+  // parameters would answer with their tokens: they are noted as its answers, in a record that outlives this.
+  void expect_tokens(const Parameters& parameters, std::span<const Block> blocks, PredictionRecord& record);
 
   // Codes one block that starts at window().position(), and moves that on. `last` says that window() holds
   // the stream's last bytes. False if what was decoded is no block. Of a block with tokens, or an empty one

@@ -18,20 +18,33 @@ class ByteSource {
   virtual Result<std::size_t> read(std::span<std::uint8_t> into) = 0;
 };
 
-class MemorySource : public ByteSource {
+// Of bytes that someone else keeps as long as it is read.
+class MemoryView : public ByteSource {
  public:
-  explicit MemorySource(Bytes bytes) : bytes_(std::move(bytes)) {}
+  explicit MemoryView(ByteView bytes) : left_(bytes) {}
 
   Result<std::size_t> read(std::span<std::uint8_t> into) override {
-    const std::size_t size = std::min(into.size(), bytes_.size() - at_);
-    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(at_), size, into.begin());
-    at_ += size;
+    const std::size_t size = std::min(into.size(), left_.size());
+    std::copy_n(left_.begin(), size, into.begin());
+    left_ = left_.subspan(size);
     return size;
   }
 
  private:
+  ByteView left_;
+};
+
+class MemorySource : public ByteSource {
+ public:
+  explicit MemorySource(Bytes bytes) : bytes_(std::move(bytes)) {}
+  MemorySource(const MemorySource&) = delete;
+  MemorySource& operator=(const MemorySource&) = delete;
+
+  Result<std::size_t> read(std::span<std::uint8_t> into) override { return view_.read(into); }
+
+ private:
   const Bytes bytes_;
-  std::size_t at_ = 0;
+  MemoryView view_{bytes_};
 };
 
 }  // namespace kin

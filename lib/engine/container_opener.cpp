@@ -258,21 +258,20 @@ class Level : public PartSink {
         ++shared_.counts.opened[format->name];
         return std::vector{extent};
       }
-      KIN_TRY_ASSIGN(const std::optional<Extent> extent,
-                     try_in_memory(*format, Bytes(start.begin(), start.end()), container_of(before)));
+      KIN_TRY_ASSIGN(const std::optional<Extent> extent, try_in_memory(*format, start, container_of(before)));
       if (extent) return std::vector{*extent};
     }
     return cut(in, before);
   }
 
   // Of a member that does not open, nothing is kept.
-  Result<std::optional<Extent>> try_in_memory(const ContainerFormat& format, Bytes bytes,
+  Result<std::optional<Extent>> try_in_memory(const ContainerFormat& format, ByteView bytes,
                                               const std::optional<Extent>& before) {
     std::vector<NewObject> waiting;
     std::vector<NewObject>* const nested_before = std::exchange(shared_.nested, &waiting);
     const std::uint64_t bytes_before = shared_.nested_bytes;
     ContainerCounts counts_before = std::exchange(shared_.counts, {});
-    MemorySource source(std::move(bytes));
+    MemoryView source(bytes);
     auto extent = Level(opener_, shared_, depth_ + 1, before).open(format, source);
     shared_.nested = nested_before;
     shared_.nested_bytes = bytes_before;
@@ -379,7 +378,7 @@ Result<std::optional<Extent>> ContainerOpener::open(ByteSource& file, const Segm
   if (format == nullptr) return std::optional<Extent>();
   KIN_TRY_ASSIGN(const ByteView start, in.peek(kGuessBytes));
   if (start.size() < kGuessBytes) {
-    MemorySource whole(Bytes(start.begin(), start.end()));
+    MemoryView whole(start);
     bool unproven = false;
     auto extent = open_once(*format, whole, emit, counts, before, &unproven);
     if (!unproven) return extent;
