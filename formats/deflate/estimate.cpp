@@ -102,11 +102,6 @@ class Trial {
   bool skipped_ = false;  // bytes whose tokens are not known
 };
 
-bool only_tokens(const EstimateInput& input) {
-  return std::none_of(input.blocks.begin(), input.blocks.end(),
-                      [](const Block& block) { return block.type == BlockType::stored; });
-}
-
 // What the tokens tell without a trial.
 struct Traits {
   std::uint32_t longest_distance = 0;
@@ -294,6 +289,11 @@ std::size_t explicable(const EstimateInput& input) {
 
 }  // namespace
 
+bool only_tokens(const EstimateInput& input) {
+  return std::none_of(input.blocks.begin(), input.blocks.end(),
+                      [](const Block& block) { return block.type == BlockType::stored; });
+}
+
 EndKind end_kind(const Block& block, const Parameters& parameters, const PlainWindow& window,
                  std::uint32_t start) {
   if (block.type == BlockType::stored) return block.plain_size == 0 ? EndKind::empty : EndKind::stored;
@@ -347,7 +347,8 @@ Estimate estimate(const EstimateInput& input, const std::optional<Parameters>& e
     Trial trial(input, *expected, std::move(tables));
     trial.run(may_guess ? kGuessTokens : kRounds.back(), 0);
     if (trial.wrong() == 0)
-      return {with_block_rule(input, *expected), trial.predicts_all() || (may_guess && only_tokens(input))};
+      return {with_block_rule(input, *expected), trial.predicts_all() || (may_guess && only_tokens(input)),
+              true};
     tables = trial.take_tables();
   }
   std::vector<std::unique_ptr<Trial>> trials;
@@ -366,7 +367,7 @@ Estimate estimate(const EstimateInput& input, const std::optional<Parameters>& e
       if (trial->wrong() == 0) {
         Parameters exact = parameters;
         exact.rule = BlockRule::none;
-        return {with_block_rule(input, exact), trial->predicts_all()};
+        return {with_block_rule(input, exact), trial->predicts_all(), true};
       }
     }
     if (leaves || trial->at_end()) tables = trial->take_tables();

@@ -21,7 +21,10 @@ struct Estimate {
   // These parameters predict every token of the blocks, and there is nothing but tokens in them: no search
   // has to be made again to know what a predictor would answer.
   bool predicts_all = false;
+  bool none_wrong = false;  // of those that were tried
 };
+
+bool only_tokens(const EstimateInput& input);  // no block is stored
 
 // `expected` is tried first, and taken if it predicts every token of the trial. With `may_guess`, some
 // thousand tokens are enough to say that it predicts all.

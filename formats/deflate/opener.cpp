@@ -18,6 +18,13 @@ constexpr std::size_t kDoubt = 200;
 // But not of an unknown one all the time: to try them all takes as long as to open two MiB.
 constexpr std::size_t kEstimateBytes = 4 << 20;
 constexpr std::uint64_t kPigzChunk = 131072;
+constexpr std::uint32_t kMostPatience = 64;
+
+std::size_t count_tokens(std::span<const Block> blocks) {
+  std::size_t out = 0;
+  for (const Block& block : blocks) out += block.tokens.size();
+  return out;
+}
 
 }  // namespace
 
@@ -37,7 +44,9 @@ struct Opener::State {
   std::optional<Parameters> parameters;  // of the piece before, or a hint
   bool started = false;
   bool doubt = true;
-  std::size_t since_estimate = kEstimateBytes;  // bytes of plain
+  std::size_t since_estimate = kEstimateBytes;    // bytes of plain
+  bool predictor_knows = true;                    // the codec's, all that is before the next piece
+  std::uint32_t patience = 0, next_patience = 2;  // pieces until there is hope again
 
   Bytes plain;  // up to 32 KiB of the past, and then what no piece has taken yet
   std::size_t plain_taken = 0;
@@ -56,7 +65,11 @@ struct Opener::State {
   Result<void> read_blocks();
   Result<void> read_block();
   Result<Piece> take_piece();
-  Result<void> compare(const Piece& piece);
+  bool is_hopeful(const EstimateInput& input, const Estimate& estimated, bool asked);
+  std::optional<std::size_t> encode_in_hope(Piece& piece, const PieceHeader& header,
+                                            const EstimateInput& input);
+  Result<void> encode(Piece& piece, const PieceHeader& header);
+  std::optional<std::size_t> rebuilt_size(const Piece& piece);
   Result<void> account(const Piece& piece, std::size_t compressed);
 };
 
@@ -160,41 +173,33 @@ Result<Piece> Opener::State::take_piece() {
   const Estimate estimated =
       asks ? estimate(input, parameters, may_guess) : Estimate{with_block_rule(input, *parameters)};
   const Parameters& best = estimated.parameters;
-  if (!started || best != *parameters) header.parameters = best;
-  started = true;
+  const bool known = whole_stream && estimated.predicts_all;
+  const bool hopes = !known && is_hopeful(input, estimated, asks);
+  const std::optional<Parameters> before = started ? parameters : std::nullopt;
   parameters = best;
-  if (may_guess) codec.record_nothing();
-  if (limits.proven_later && !may_guess) {
-    std::size_t tokens = 0;
-    for (const Block& block : input.blocks) tokens += block.tokens.size();
-    record.answers.reserve(tokens);
+  started = true;
+  if (!before || best != *before) header.parameters = best;
+  std::optional<std::size_t> compressed;
+  if (hopes) compressed = encode_in_hope(piece, header, input);
+  if (!compressed && (hopes || !predictor_knows)) {
+    // A predictor that was not asked about the piece before has to start anew.
+    if (before && best.same_search(*before)) parameters = before;
+    header.parameters = parameters;
   }
-  if (whole_stream && estimated.predicts_all)
-    codec.expect_tokens(best, input.blocks, record);
-  else if (header.parameters)
-    codec.set_parameters(best);
-
-  WireWriter out;
-  encode_piece_header(out, header);
-  RangeEncoder encoder;
-  for (std::size_t i = 0; i < count; ++i) {
-    Block& block = blocks[i];
-    block.end = end_kind(block, best, codec.window(), codec.window().position());
-    Frequencies used;
-    if (!codec.code_block(encoder, block, block.start_bit, ended, used))
-      return Error(ErrorCode::unsupported, "deflate: a block that cannot be coded");
+  if (!compressed) {
+    if (may_guess) codec.record_nothing();
+    if (limits.proven_later && !may_guess) record.answers.reserve(count_tokens(input.blocks));
+    if (known)
+      codec.expect_tokens(*parameters, input.blocks, record);
+    else if (header.parameters)
+      codec.set_parameters(*parameters);
+    predictor_knows = !known;
+    KIN_TRY(encode(piece, header));
+    compressed = may_guess ? bits.position() / 8 : rebuilt_size(piece);
   }
-  if (ended) codec.code_padding(encoder, end_padding_bits, end_padding);
-  out.raw(encoder.finish());
-  piece.reconstruction = out.take();
-  if (piece.plain.size() > kMostPiecePlain || piece.reconstruction.size() > kMostPieceReconstruction)
-    return Error(ErrorCode::unsupported, "deflate: a piece that is too large");
+  if (!compressed) return Error(ErrorCode::unsupported, "deflate: comes out otherwise");
   blocks.erase(blocks.begin(), blocks.begin() + static_cast<std::ptrdiff_t>(count));
-
-  if (may_guess)
-    KIN_TRY(account(piece, bits.position() / 8));
-  else
-    KIN_TRY(compare(piece));
+  KIN_TRY(account(piece, *compressed));
   // The next block reader needs the last 32 KiB.
   const std::size_t keep =
       std::min(plain_taken, plain.size() - std::min(plain.size(), std::size_t{kMostDistance}));
@@ -204,15 +209,67 @@ Result<Piece> Opener::State::take_piece() {
   return piece;
 }
 
-Result<void> Opener::State::compare(const Piece& piece) {
+// Most streams are of encoders that are predicted without fault. Of one that was so far, the tokens may be
+// taken for the predictions: the decoder searches for itself, and tells if they are not.
+bool Opener::State::is_hopeful(const EstimateInput& input, const Estimate& estimated, bool asked) {
+  const Parser parser = estimated.parameters.parser;
+  if (limits.proven_later || (parser != Parser::greedy && parser != Parser::lazy)) return false;
+  if (asked) return estimated.none_wrong && codec.is_steady() && only_tokens(input);
+  if (patience > 0) --patience;
+  return patience == 0 && !doubt && codec.is_steady() && only_tokens(input);
+}
+
+// Nothing, and all as it was, if it was in vain.
+std::optional<std::size_t> Opener::State::encode_in_hope(Piece& piece, const PieceHeader& header,
+                                                         const EstimateInput& input) {
+  StreamState codec_before = codec.save();
+  PieceDecoder::Saved decoder_before = decoder.save();
+  // What a greedy parser has inserted depends on all that went before, so its predictor follows.
+  const bool follows = parameters->parser == Parser::greedy;
+  if (follows && header.parameters) codec.set_parameters(*parameters);
+  codec.expect_tokens(*parameters, input.blocks, record);
+  predictor_knows = follows;
+  if (encode(piece, header)) {
+    if (follows) codec.stop_expecting();
+    if (const auto compressed = rebuilt_size(piece)) return compressed;
+  }
+  codec.restore(std::move(codec_before));
+  decoder.restore(std::move(decoder_before));
+  record.clear();
+  patience = next_patience;
+  next_patience = std::min(2 * next_patience, kMostPatience);
+  return std::nullopt;
+}
+
+Result<void> Opener::State::encode(Piece& piece, const PieceHeader& header) {
+  WireWriter out;
+  encode_piece_header(out, header);
+  RangeEncoder encoder;
+  for (std::size_t i = 0; i < header.blocks; ++i) {
+    Block& block = blocks[i];
+    block.end = end_kind(block, *parameters, codec.window(), codec.window().position());
+    Frequencies used;
+    if (!codec.code_block(encoder, block, block.start_bit, ended, used))
+      return Error(ErrorCode::unsupported, "deflate: a block that cannot be coded");
+  }
+  if (ended) codec.code_padding(encoder, end_padding_bits, end_padding);
+  out.raw(encoder.finish());
+  piece.reconstruction = out.take();
+  if (piece.plain.size() > kMostPiecePlain || piece.reconstruction.size() > kMostPieceReconstruction)
+    return Error(ErrorCode::unsupported, "deflate: a piece that is too large");
+  return {};
+}
+
+// How many of the kept bytes the piece gives back; nothing if it gives others.
+std::optional<std::size_t> Opener::State::rebuilt_size(const Piece& piece) {
   record.rewind();
-  KIN_TRY_ASSIGN(const Bytes rebuilt, decoder.add(piece.plain, piece.reconstruction));
+  const auto rebuilt = decoder.add(piece.plain, piece.reconstruction);
   record.clear();
   const ByteView kept = bits.kept();
-  if (rebuilt.size() > kept.size() || !equal(rebuilt, kept.first(rebuilt.size())) ||
-      (ended && blocks.empty() && rebuilt.size() != bits.position() / 8))
-    return Error(ErrorCode::unsupported, "deflate: comes out otherwise");
-  return account(piece, rebuilt.size());
+  if (!rebuilt || rebuilt->size() > kept.size() || !equal(*rebuilt, kept.first(rebuilt->size())) ||
+      (ended && rebuilt->size() != bits.position() / 8))
+    return std::nullopt;
+  return rebuilt->size();
 }
 
 // A piece that stands for so many of the kept bytes, which are needed no more.

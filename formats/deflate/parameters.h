@@ -58,6 +58,12 @@ struct Parameters {
 
   // Whether the parser has to be told where a block ends.
   bool knows_block_end() const { return parser == Parser::optimal || parser == Parser::fast; }
+  bool same_search(const Parameters& other) const {
+    Parameters with_rule = other;
+    with_rule.rule = rule;
+    with_rule.block_log = block_log;
+    return *this == with_rule;
+  }
   bool has_limits() const { return parser >= Parser::greedy && parser <= Parser::optimal; }
   bool operator==(const Parameters&) const = default;
 };

@@ -17,6 +17,18 @@ class PieceDecoder {
   Result<Bytes> add(ByteView plain, ByteView reconstruction);
   bool finished() const { return finished_; }
 
+  // As it was, but the next piece must have parameters.
+  struct Saved {
+    StreamState codec;
+    BitWriter out;
+  };
+  Saved save() const { return {codec_.save(), out_}; }
+  void restore(Saved saved) {
+    codec_.restore(std::move(saved.codec));
+    out_ = std::move(saved.out);
+    finished_ = false;
+  }
+
  private:
   StreamCodec codec_;
   BitWriter out_;

@@ -24,7 +24,8 @@ inline constexpr std::uint64_t kMostPieceReconstruction = std::uint64_t{64} << 2
 struct PieceHeader {
   bool last = false;
   std::uint64_t blocks = 0;
-  std::optional<Parameters> parameters;  // where they differ from the piece before
+  // Where they differ from the piece before; or the same again, where the predictor has to start anew.
+  std::optional<Parameters> parameters;
 };
 
 inline void encode_piece_header(WireWriter& out, const PieceHeader& header) {

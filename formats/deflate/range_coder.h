@@ -139,6 +139,13 @@ class RangeDecoder {
 // Numbers up to 2^32 - 2: how many bits, and then the bits, of which the first few are learnt.
 class NumberModel {
  public:
+  NumberModel() = default;
+  NumberModel(NumberModel&&) = default;
+  NumberModel& operator=(NumberModel&&) = default;
+  NumberModel(const NumberModel& other)
+      : chances_(other.chances_ ? std::make_unique<Chances>(*other.chances_) : nullptr) {}
+  NumberModel& operator=(const NumberModel& other) { return *this = NumberModel(other); }
+
   template <class Coder>
   std::uint32_t code(Coder& coder, std::uint32_t value) {
     if (!chances_) chances_ = std::make_unique<Chances>();

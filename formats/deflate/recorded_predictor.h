@@ -69,11 +69,15 @@ class RecordingPredictor final : public Predictor {
   PredictionRecord& record_;
 };
 
+// `follower`, if given, is told what happens, and not asked: so it can be later. It must outlive this.
 class ReplayedPredictor final : public Predictor {
  public:
-  explicit ReplayedPredictor(PredictionRecord& record) : record_(record) {}
+  explicit ReplayedPredictor(PredictionRecord& record, Predictor* follower = nullptr)
+      : record_(record), follower_(follower) {}
 
-  void set_bytes(const std::uint8_t*, std::uint32_t) override {}
+  void set_bytes(const std::uint8_t* bytes, std::uint32_t dropped) override {
+    if (follower_ != nullptr) follower_->set_bytes(bytes, dropped);
+  }
   void begin_block(std::uint32_t, std::uint32_t, ByteView, ByteView) override {}
   // A question that was not asked gets an answer that fits nothing.
   Token predict(std::uint32_t at, std::uint32_t) override {
@@ -84,7 +88,9 @@ class ReplayedPredictor final : public Predictor {
     return answer.predicted;
   }
   Token match_instead() const override { return answer_; }
-  void advance(std::uint32_t, Token) override {}
+  void advance(std::uint32_t at, Token token) override {
+    if (follower_ != nullptr) follower_->advance(at, token);
+  }
   std::optional<std::uint32_t> hops_to(std::uint32_t, std::uint32_t, std::uint32_t) override {
     return std::nullopt;  // a decoder does not ask
   }
@@ -93,11 +99,14 @@ class ReplayedPredictor final : public Predictor {
       return std::nullopt;
     return record_.hops[record_.next_hops++].second;
   }
-  void flushed(std::uint32_t) override {}
+  void flushed(std::uint32_t at) override {
+    if (follower_ != nullptr) follower_->flushed(at);
+  }
   void restart(std::uint32_t) override {}
 
  private:
   PredictionRecord& record_;
+  Predictor* const follower_;
   Token answer_;
 };
 

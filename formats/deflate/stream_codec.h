@@ -22,7 +22,27 @@
 
 namespace kin::formats::deflate {
 
-class StreamCodec {
+// What a StreamCodec knows at a place of the stream, besides what its predictor does.
+struct StreamState {
+  PlainWindow window_;
+  Parameters parameters_;
+  TokenCodec token_;
+  HeaderCodec header_;
+  std::array<std::array<std::array<Chance, 8>, 2>, kEndKinds> end_kind_;  // by the kind before
+  std::array<Chance, kEndKinds> final_;
+  std::array<Chance, 8> empty_stored_;  // by the bit it starts with
+  std::array<Chance, 2> other_type_;
+  Chance same_gap_, same_stored_, padded_, any_irregular_;
+  Chance fixed_first_;
+  NumberModel plain_size_;
+  DynamicHeader last_header_ = flat_header();
+  NumberModel count_, gap_, stored_, padding_, irregular_;
+  EndKind previous_end_ = EndKind::rule;
+  std::uint32_t previous_gap_ = 0, previous_stored_ = 0;
+  std::uint64_t since_flush_ = 0;
+};
+
+class StreamCodec : private StreamState {
  public:
   StreamCodec() = default;
   // Records the predictor's answers, or takes them from there.
@@ -34,11 +54,23 @@ class StreamCodec {
   const Parameters& parameters() const { return parameters_; }
   // Bytes that follow those added before.
   void add_plain(ByteView plain);
-  // For the blocks from here on. A change of more than the block rule forgets how places were inserted.
+  StreamState save() const { return *this; }
+  // set_parameters() comes next.
+  void restore(StreamState state) {
+    static_cast<StreamState&>(*this) = std::move(state);
+    predictor_.reset();
+    follower_.reset();
+  }
+  bool is_steady() const { return token_.is_steady(); }
+  // For the blocks from here on. Forgets how places were inserted, unless another block rule is all that is
+  // new: the same parameters once more are how an opener says that its predictor has to start anew.
   void set_parameters(const Parameters& parameters);
-  // The same at the start of a stream that ends with these blocks, when it is known that a predictor with the
-  // parameters would answer with their tokens: they are noted as its answers, in a record that outlives this.
+  // The same for these blocks, all of the window, which have nothing but tokens, where a predictor with the
+  // parameters would answer with those: they are noted as its answers, in a record that outlives this. Only
+  // if is_steady(). The predictor of set_parameters() follows, if it is a greedy one, and is asked again
+  // after stop_expecting(); of others, it takes set_parameters() to have one again.
   void expect_tokens(const Parameters& parameters, std::span<const Block> blocks, PredictionRecord& record);
+  void stop_expecting();
 
   // Codes one block that starts at window().position(), and moves that on. `last` says that window() holds
   // the stream's last bytes. False if what was decoded is no block. Of a block with tokens, or an empty one
@@ -63,27 +95,10 @@ class StreamCodec {
   template <class Coder>
   bool code_type_first(Coder& coder, Block& block);
 
-  PlainWindow window_;
-  Parameters parameters_;
   SearchTables tables_;
-  std::unique_ptr<Predictor> predictor_;
+  std::unique_ptr<Predictor> follower_, predictor_;
   PredictionRecord* record_ = nullptr;
   bool replays_ = false;
-
-  TokenCodec token_;
-  HeaderCodec header_;
-  std::array<std::array<std::array<Chance, 8>, 2>, kEndKinds> end_kind_;  // by the kind before
-  std::array<Chance, kEndKinds> final_;
-  std::array<Chance, 8> empty_stored_;  // by the bit it starts with
-  std::array<Chance, 2> other_type_;
-  Chance same_gap_, same_stored_, padded_, any_irregular_;
-  Chance fixed_first_;
-  NumberModel plain_size_;
-  DynamicHeader last_header_ = flat_header();
-  NumberModel count_, gap_, stored_, padding_, irregular_;
-  EndKind previous_end_ = EndKind::rule;
-  std::uint32_t previous_gap_ = 0, previous_stored_ = 0;
-  std::uint64_t since_flush_ = 0;
 };
 
 template <class Coder>

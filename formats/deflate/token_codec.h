@@ -13,6 +13,8 @@ namespace kin::formats::deflate {
 
 class TokenCodec {
  public:
+  // The last tokens were as predicted, so that nothing else matters for the next if it is so too.
+  bool is_steady() const { return recent_ == 0; }
   // False if what was decoded is no token. `token` is what is coded, or takes what was.
   template <class Coder>
   bool code(Coder& coder, Predictor& predictor, std::uint32_t at, Token predicted, Token& token) {

@@ -85,6 +85,20 @@ TEST_CASE("streams are the same in pieces of any size", "[deflate]") {
     }
 }
 
+// Where it was as predicted in one piece it may not be in the next, and back.
+TEST_CASE("a stream whose encoder changes on its way comes back", "[deflate]") {
+  const Bytes plain = testing::mixed_content(1 << 20);
+  const Bytes stream = zlib_stream(plain, {.flush_every = 150'000, .levels = {6, 1, 9, 3}});
+  for (const std::size_t piece : {std::size_t{20'000}, std::size_t{100'000}, std::size_t{1} << 20}) {
+    CAPTURE(piece);
+    OpenLimits limits;
+    limits.piece_bytes = piece;
+    CHECK(percent(round_trip(stream, plain, limits), stream.size()) < 10);
+    limits.proven_later = true;
+    CHECK(percent(round_trip(stream, plain, limits), stream.size()) < 10);
+  }
+}
+
 TEST_CASE("what other programs write comes back, within these bounds", "[deflate][producers]") {
   struct Producer {
     const char* program;

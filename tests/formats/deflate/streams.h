@@ -23,7 +23,8 @@ struct ZlibOptions {
   int level = 6, memory = 8, window = 15, strategy = Z_DEFAULT_STRATEGY;
   int flush = Z_NO_FLUSH;  // after every `flush_every` bytes
   std::size_t flush_every = 0;
-  int chain = 0, insert = 0;  // of a level, if not zlib's own; the nice length is 258 then
+  std::vector<int> levels = {};  // by turns, after every `flush_every` bytes another
+  int chain = 0, insert = 0;     // of a level, if not zlib's own; the nice length is 258 then
 };
 
 inline Bytes zlib_stream(ByteView plain, const ZlibOptions& options = {}) {
@@ -38,6 +39,9 @@ inline Bytes zlib_stream(ByteView plain, const ZlibOptions& options = {}) {
   for (std::size_t at = 0; at < plain.size(); at += step) {
     stream.next_in = const_cast<Bytef*>(plain.data() + at);
     stream.avail_in = static_cast<uInt>(std::min(step, plain.size() - at));
+    if (!options.levels.empty())
+      REQUIRE(::deflateParams(&stream, options.levels[at / step % options.levels.size()], options.strategy) ==
+              Z_OK);
     ::deflate(&stream, options.flush);
   }
   REQUIRE(::deflate(&stream, Z_FINISH) == Z_STREAM_END);
