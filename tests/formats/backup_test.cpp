@@ -89,7 +89,7 @@ void make_versions(const TempDir& dir) {
 
 }  // namespace
 
-TEST_CASE("containers are backed up, checked and restored exactly", "[containers]") {
+TEST_CASE("containers are backed up, checked and restored exactly", "[containers][backup]") {
   TempDir dir;
   make_versions(dir);
   FaultyDisk disk;
@@ -132,7 +132,7 @@ TEST_CASE("containers are backed up, checked and restored exactly", "[containers
 }
 
 TEST_CASE("a member that is a file elsewhere is stored once, and versions of an archive share",
-          "[containers]") {
+          "[containers][backup]") {
   TempDir dir;
   make_versions(dir);
   const auto stored = [&](const std::string& command, const Formats& formats) {
@@ -154,7 +154,7 @@ TEST_CASE("a member that is a file elsewhere is stored once, and versions of an 
 }
 
 TEST_CASE("a changed member has the same member of the earlier container as a base, even without features",
-          "[containers]") {
+          "[containers][backup]") {
   TempDir dir;
   // Incompressible, and no window of 32 bytes is the same: only who knows the base can tell that it is one.
   const Bytes before = random_bytes(8, 60'000);
@@ -190,7 +190,7 @@ TEST_CASE("a changed member has the same member of the earlier container as a ba
   }
 }
 
-TEST_CASE("previous members are told apart by name and order, and bad recipes have none", "[containers]") {
+TEST_CASE("previous members are told apart by name and order, and bad recipes have none", "[containers][backup]") {
   TempDir dir;
   run_in(
       dir,
@@ -212,7 +212,7 @@ TEST_CASE("previous members are told apart by name and order, and bad recipes ha
   CHECK(PreviousMembers(opened.objects, std::nullopt).next("f").empty());
 }
 
-TEST_CASE("one thread and eight store containers in the same packs", "[containers]") {
+TEST_CASE("one thread and eight store containers in the same packs", "[containers][backup]") {
   TempDir dir;
   make_versions(dir);
   FaultyDisk blank;
@@ -232,7 +232,7 @@ TEST_CASE("one thread and eight store containers in the same packs", "[container
   CHECK((packs[0] == packs[1]));
 }
 
-TEST_CASE("a backup that was stopped amid containers goes on from there", "[containers]") {
+TEST_CASE("a backup that was stopped amid containers goes on from there", "[containers][backup]") {
   TempDir dir;
   make_versions(dir);
   FaultyDisk disk;
@@ -254,7 +254,7 @@ TEST_CASE("a backup that was stopped amid containers goes on from there", "[cont
   check_same(dir, "in", "out/tree");
 }
 
-TEST_CASE("a member that is gone is found by check, and fails its containers alone", "[containers]") {
+TEST_CASE("a member that is gone is found by check, and fails its containers alone", "[containers][backup]") {
   TempDir dir;
   write_bytes(dir / "member", random_bytes(1, 300'000));
   run_in(dir, "mkdir in && gzip -c member >a.gz && tar -cf b.tar member && printf loose >c && cp member in");
@@ -288,7 +288,7 @@ TEST_CASE("a member that is gone is found by check, and fails its containers alo
   check_same(dir, "in", "healed/tree");
 }
 
-TEST_CASE("a file that fails as a container is kept as it is", "[containers]") {
+TEST_CASE("a file that fails as a container is kept as it is", "[containers][backup]") {
   TempDir dir;
   run_in(dir, "mkdir in");
   Bytes fake = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3};
@@ -312,7 +312,7 @@ TEST_CASE("a file that fails as a container is kept as it is", "[containers]") {
   CHECK(problems_of(*repository) == 0);
 }
 
-TEST_CASE("a check of all data tells that a container does not come out as it went in", "[containers]") {
+TEST_CASE("a check of all data tells that a container does not come out as it went in", "[containers][backup]") {
   TempDir dir;
   run_in(dir, "mkdir in && printf 'some words of text, some words' | gzip -n >in/a.gz");
   FaultyDisk disk;
@@ -405,7 +405,7 @@ void make_at_random(const TempDir& dir, Random& random, int count) {
   }
 }
 
-TEST_CASE("containers made again, appended to, cut and spliced at random come back", "[containers]") {
+TEST_CASE("containers made again, appended to, cut and spliced at random come back", "[containers][backup]") {
   const std::uint64_t seed = GENERATE(1, 2);
   CAPTURE(seed);
   TempDir dir;
@@ -426,7 +426,7 @@ TEST_CASE("containers made again, appended to, cut and spliced at random come ba
   CHECK(problems_of(*repository) == 0);
 }
 
-TEST_CASE("a container that grows while it is read is kept as far as it went at first", "[containers]") {
+TEST_CASE("a container that grows while it is read is kept as far as it went at first", "[containers][backup]") {
   TempDir dir;
   run_in(dir, "mkdir in");
   write_bytes(dir / "member", random_bytes(5, 40 << 20));  // too large to be held until all of it is known
