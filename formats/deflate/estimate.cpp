@@ -83,7 +83,7 @@ class Trial {
   }
 
   void skip(std::uint32_t size, std::uint32_t limit) {
-    skipped_ = true;
+    if (size > 0) skipped_ = true;  // a flush leaves an empty one
     for (const std::uint32_t end = at_ + size; at_ < end;) {
       Token token = predictor_->predict(at_, limit);
       if (token.length > end - at_) token = {};
@@ -283,15 +283,16 @@ std::size_t explained(const EstimateInput& input, const Parameters& parameters) 
 std::size_t explicable(const EstimateInput& input) {
   return static_cast<std::size_t>(
       std::count_if(input.blocks.begin(), input.blocks.end(), [](const Block& block) {
-        return block.type != BlockType::stored && !block.tokens.empty() && !block.final && !block.flushed;
+        return block.type != BlockType::stored && !block.tokens.empty() && !block.final;
       }));
 }
 
 }  // namespace
 
 bool only_tokens(const EstimateInput& input) {
-  return std::none_of(input.blocks.begin(), input.blocks.end(),
-                      [](const Block& block) { return block.type == BlockType::stored; });
+  return std::none_of(input.blocks.begin(), input.blocks.end(), [](const Block& block) {
+    return block.type == BlockType::stored && block.plain_size > 0;
+  });
 }
 
 EndKind end_kind(const Block& block, const Parameters& parameters, const PlainWindow& window,
@@ -313,8 +314,10 @@ EndKind end_kind(const Block& block, const Parameters& parameters, const PlainWi
 Parameters with_block_rule(const EstimateInput& input, Parameters parameters) {
   if (parameters.parser == Parser::optimal) return parameters;
   std::size_t most = parameters.rule == BlockRule::none ? 0 : explained(input, parameters);
-  if (parameters.rule != BlockRule::none && most == explicable(input))
-    return parameters;  // as nearly always, from a stream's second piece on
+  const bool flushes =
+      std::any_of(input.blocks.begin(), input.blocks.end(), [](const Block& block) { return block.flushed; });
+  // As nearly always, from a stream's second piece on.
+  if (parameters.rule != BlockRule::none && !flushes && most == explicable(input)) return parameters;
   std::vector<std::uint8_t> sizes;
   for (const Block& block : input.blocks)
     for (std::uint8_t log = 7; log <= 17; ++log)
@@ -332,8 +335,7 @@ Parameters with_block_rule(const EstimateInput& input, Parameters parameters) {
   for (const std::uint8_t log : sizes) consider(BlockRule::tokens, log);
   consider(BlockRule::gzip, 15);
   if (parameters.parser == Parser::fast) consider(BlockRule::bytes, 16);
-  const auto flushed = [](const Block& block) { return block.flushed; };
-  if (std::any_of(input.blocks.begin(), input.blocks.end(), flushed)) consider(BlockRule::rsyncable, 15);
+  if (flushes) consider(BlockRule::rsyncable, 15);
   if (out.rule == BlockRule::none) {
     out.rule = BlockRule::tokens;  // zlib's, as good a guess as any
     out.block_log = 14;

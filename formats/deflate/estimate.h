@@ -24,7 +24,7 @@ struct Estimate {
   bool none_wrong = false;  // of those that were tried
 };
 
-bool only_tokens(const EstimateInput& input);  // no block is stored
+bool only_tokens(const EstimateInput& input);  // no byte is in a stored block
 
 // `expected` is tried first, and taken if it predicts every token of the trial. With `may_guess`, some
 // thousand tokens are enough to say that it predicts all.

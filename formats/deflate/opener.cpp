@@ -174,7 +174,7 @@ Result<Piece> Opener::State::take_piece() {
       asks ? estimate(input, parameters, may_guess) : Estimate{with_block_rule(input, *parameters)};
   const Parameters& best = estimated.parameters;
   const bool known = whole_stream && estimated.predicts_all;
-  const bool hopes = !known && is_hopeful(input, estimated, asks);
+  const bool hopes = !limits.proven_later && (known || is_hopeful(input, estimated, asks));
   const std::optional<Parameters> before = started ? parameters : std::nullopt;
   parameters = best;
   started = true;
@@ -182,18 +182,19 @@ Result<Piece> Opener::State::take_piece() {
   std::optional<std::size_t> compressed;
   if (hopes) compressed = encode_in_hope(piece, header, input);
   if (!compressed && (hopes || !predictor_knows)) {
-    // A predictor that was not asked about the piece before has to start anew.
+    // A predictor that was not asked about the piece before has to start anew. So has the decoder's, which
+    // knows it by being told the parameters that it was told last.
     if (before && best.same_search(*before)) parameters = before;
     header.parameters = parameters;
   }
   if (!compressed) {
     if (may_guess) codec.record_nothing();
     if (limits.proven_later && !may_guess) record.answers.reserve(count_tokens(input.blocks));
-    if (known)
+    if (known && limits.proven_later)
       codec.expect_tokens(*parameters, input.blocks, record);
     else if (header.parameters)
       codec.set_parameters(*parameters);
-    predictor_knows = !known;
+    predictor_knows = true;
     KIN_TRY(encode(piece, header));
     compressed = may_guess ? bits.position() / 8 : rebuilt_size(piece);
   }
@@ -213,7 +214,7 @@ Result<Piece> Opener::State::take_piece() {
 // taken for the predictions: the decoder searches for itself, and tells if they are not.
 bool Opener::State::is_hopeful(const EstimateInput& input, const Estimate& estimated, bool asked) {
   const Parser parser = estimated.parameters.parser;
-  if (limits.proven_later || (parser != Parser::greedy && parser != Parser::lazy)) return false;
+  if (parser != Parser::greedy && parser != Parser::lazy) return false;
   if (asked) return estimated.none_wrong && codec.is_steady() && only_tokens(input);
   if (patience > 0) --patience;
   return patience == 0 && !doubt && codec.is_steady() && only_tokens(input);

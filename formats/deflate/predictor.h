@@ -42,7 +42,7 @@ class Predictor {
   // What `predict`, which was called last, would have taken there if it had to be a match; a literal if it
   // knows of none.
   virtual Token match_instead() const = 0;
-  // The real token at `at`, for which predict was called.
+  // The real token at `at`, for which predict was called; with Parser::greedy it need not have been.
   virtual void advance(std::uint32_t at, Token token) = 0;
 
   // Which of the earlier places with the same `length` bytes, from the nearest, is at this distance; nothing

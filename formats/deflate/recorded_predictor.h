@@ -5,6 +5,9 @@
 // answers of the first are given again: a Predictor is deterministic, and is asked the same questions about
 // the same bytes in the same order, which is what ReplayedPredictor checks. All else is done for real: range
 // decoder, corrections, headers, bits.
+//
+// Answers may also be what an encoder is expected to say, without a predictor having been asked: then a
+// decoder with one of its own has to prove it (StreamCodec::expect_tokens).
 #pragma once
 
 #include "formats/deflate/predictor.h"
@@ -92,7 +95,7 @@ class ReplayedPredictor final : public Predictor {
     if (follower_ != nullptr) follower_->advance(at, token);
   }
   std::optional<std::uint32_t> hops_to(std::uint32_t, std::uint32_t, std::uint32_t) override {
-    return std::nullopt;  // a decoder does not ask
+    return std::nullopt;  // asked only where a prediction is wrong, and by an encoder
   }
   std::optional<std::uint32_t> distance_of(std::uint32_t, std::uint32_t, std::uint32_t hops) override {
     if (record_.next_hops == record_.hops.size() || record_.hops[record_.next_hops].first != hops)

@@ -65,7 +65,7 @@ class StreamCodec : private StreamState {
   // For the blocks from here on. Forgets how places were inserted, unless another block rule is all that is
   // new: the same parameters once more are how an opener says that its predictor has to start anew.
   void set_parameters(const Parameters& parameters);
-  // The same for these blocks, all of the window, which have nothing but tokens, where a predictor with the
+  // The same for these blocks, the next ones, which have nothing but tokens, where a predictor with the
   // parameters would answer with those: they are noted as its answers, in a record that outlives this. Only
   // if is_steady(). The predictor of set_parameters() follows, if it is a greedy one, and is asked again
   // after stop_expecting(); of others, it takes set_parameters() to have one again.

@@ -98,8 +98,8 @@ class RecipeSource : public ByteSource {
     if (part->coding == CodingId::none) return {};
     const Coding* const coding = find_coding(formats_, part->coding);
     if (coding == nullptr)
-      return in_member(Error(ErrorCode::unsupported,
-                             fmt::format("its coding, {}, was made by a newer kin", int(part->coding))));
+      return in_member(
+          Error(ErrorCode::unsupported, fmt::format("coding {} was made by a newer kin", int(part->coding))));
     std::unique_ptr<ByteSource> corrections;
     if (part->corrections.empty())
       corrections = std::make_unique<MemorySource>(std::move(part->inline_corrections));

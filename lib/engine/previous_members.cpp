@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 4 << 20;  // of names and extents, for each level of containers
 constexpr std::size_t kMemberBytes = 128;    // that the maps take for each, about
+constexpr std::size_t kReadBytes = 16;       // that reading a part counts for: there may be millions
 
 }  // namespace
 
@@ -21,10 +22,11 @@ PreviousMembers::PreviousMembers(ObjectReader& reader, const std::optional<Exten
     auto part = recipe.next();
     if (!part || !*part) return;
     RecipePart& member = **part;
+    bytes += kReadBytes;
     if (member.is_literal()) continue;
     const unsigned place = seen[member.name]++;
     if (member.name.empty() && place > 0) continue;
-    bytes += member.name.size() + member.content.size() * sizeof(Extent) + kMemberBytes;
+    bytes += 2 * member.name.size() + member.content.size() * sizeof(Extent) + kMemberBytes;
     members_.emplace(Place(std::move(member.name), place), std::move(member.content));
   }
 }

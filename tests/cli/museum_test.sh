@@ -326,9 +326,9 @@ assert peak < 512 << 10, f"took {peak} KiB of memory"
 PYTHON
 }
 run 0 init --plain
-bounded backup museum
+bounded -j 2 backup museum
 says "opened"
-bounded restore latest --verify --target back
+bounded -j 2 restore latest --verify --target back
 same museum back/museum
 bounded check --read-data
 echo passed

@@ -190,7 +190,8 @@ TEST_CASE("a changed member has the same member of the earlier container as a ba
   }
 }
 
-TEST_CASE("previous members are told apart by name and order, and bad recipes have none", "[containers][backup]") {
+TEST_CASE("previous members are told apart by name and order, and bad recipes have none",
+          "[containers][backup]") {
   TempDir dir;
   run_in(
       dir,
@@ -215,6 +216,10 @@ TEST_CASE("previous members are told apart by name and order, and bad recipes ha
 TEST_CASE("one thread and eight store containers in the same packs", "[containers][backup]") {
   TempDir dir;
   make_versions(dir);
+  // Changed members, whose previous ones are among their candidates.
+  run_in(dir,
+         "cp -r in later && for i in 1 2 3 4; do echo changed >>v1/f$i; done && tar -czf later/a.tgz v1 &&"
+         "printf more >>later/loose");
   FaultyDisk blank;
   create_repository(blank);
   const Bytes config = value_of(blank.open()->get(store::config_name()));
@@ -225,6 +230,8 @@ TEST_CASE("one thread and eight store containers in the same packs", "[container
     const auto repository = reopen(disk);
     BackupRequest request = request_for(dir / "in");
     request.jobs = jobs;
+    request.parent_tree = back_up(*repository, request).tree;
+    request.walk.sources = {{dir / "later", {"tree"}}};
     back_up(*repository, request);
     packs.push_back(disk.names(FileKind::pack));
   }
@@ -312,7 +319,8 @@ TEST_CASE("a file that fails as a container is kept as it is", "[containers][bac
   CHECK(problems_of(*repository) == 0);
 }
 
-TEST_CASE("a check of all data tells that a container does not come out as it went in", "[containers][backup]") {
+TEST_CASE("a check of all data tells that a container does not come out as it went in",
+          "[containers][backup]") {
   TempDir dir;
   run_in(dir, "mkdir in && printf 'some words of text, some words' | gzip -n >in/a.gz");
   FaultyDisk disk;
@@ -344,9 +352,9 @@ TEST_CASE("a check of all data tells that a container does not come out as it we
 // spliced or damaged.
 void make_at_random(const TempDir& dir, Random& random, int count) {
   static const char* const kMakers[] = {
-      "gzip -LEVEL -c a >OUT",
-      "gzip -LEVEL -nc a b >OUT && gzip -c c >>OUT",
-      "tar -cf - a b c | gzip -LEVEL >OUT",
+      "gzip -LEVEL -nc a >OUT",
+      "gzip -LEVEL -nc a b >OUT && gzip -nc c >>OUT",
+      "tar -cf - a b c | gzip -n -LEVEL >OUT",
       "tar --format=pax -cf OUT c b a",
       "zip -q -LEVEL OUT.zip a b c && mv OUT.zip OUT",
       "zip -q -LEVEL - a b | cat >OUT",
@@ -371,7 +379,7 @@ void make_at_random(const TempDir& dir, Random& random, int count) {
         command.replace(at, what.size(), with);
     };
     const std::string out = "in/" + std::to_string(i);
-    run_in(dir, "rm -f " + out);
+    run_in(dir, "rm -f " + out + " && touch -d @1700000000 a b c");  // the same for the same seed
     replace("OUT", out);
     replace("LEVEL", std::to_string(1 + random.below(9)));
     run_in(dir, command);
@@ -426,7 +434,8 @@ TEST_CASE("containers made again, appended to, cut and spliced at random come ba
   CHECK(problems_of(*repository) == 0);
 }
 
-TEST_CASE("a container that grows while it is read is kept as far as it went at first", "[containers][backup]") {
+TEST_CASE("a container that grows while it is read is kept as far as it went at first",
+          "[containers][backup]") {
   TempDir dir;
   run_in(dir, "mkdir in");
   write_bytes(dir / "member", random_bytes(5, 40 << 20));  // too large to be held until all of it is known

@@ -215,6 +215,25 @@ TEST_CASE("a recipe of wrong sizes or of a wrong digest is corrupt", "[recipe][h
   fails(good);
 }
 
+TEST_CASE("a recipe's type is as long as it may be, and no longer", "[recipe][hostile]") {
+  LooseObjects objects;
+  const Bytes whole = {'x'};
+  const auto forged = [&](std::size_t type_size) {
+    WireWriter out;
+    out.u8(1);
+    out.text(std::string(type_size, 't'));
+    encode_recipe_part(literal("x"), out);
+    encode_recipe_end({1, hash(whole)}, out);
+    objects.objects[id(1)] = encode_recipe_object({out.take(), {}});
+    return rebuilt(objects, {Extent::Kind::container, 1, id(1)});
+  };
+  CHECK((value_of(forged(0)) == whole));
+  CHECK((value_of(forged(kMostTypeName)) == whole));
+  CHECK(code_of(forged(kMostTypeName + 1)) == ErrorCode::corrupt);
+  objects.objects[id(1)].resize(20);  // within the type
+  CHECK(code_of(rebuilt(objects, {Extent::Kind::container, 1, id(1)})) == ErrorCode::corrupt);
+}
+
 TEST_CASE("holes and exabytes in a forged recipe end at the container's size", "[recipe][hostile]") {
   LooseObjects objects;
   const Extent hole{Extent::Kind::hole, std::uint64_t{1} << 60, {}};
