@@ -25,7 +25,7 @@ constexpr std::size_t kRootRecord = 156;  // in the primary volume descriptor
 constexpr int kMostDescriptors = 64;
 // Of directories that are read, so that an image cannot make us remember more than some hundred thousand
 // files. Files of further directories are not told apart.
-constexpr std::uint64_t kMostDirectoryBytes = 8 << 20;
+constexpr std::uint64_t kMostDirectorySectors = 4096;
 constexpr int kMostDepth = 64;  // of a name
 
 bool is_volume_descriptor(ByteView sector) {
@@ -130,8 +130,10 @@ class Iso {
 
   // Records do not go beyond a sector's end, so that sectors can be read one by one.
   Result<void> read_directory(const Area& area) {
-    if (area.size > kMostDirectoryBytes - directory_bytes_) return {};
-    directory_bytes_ += area.size;
+    // Whole sectors: one is read to its end, however little of it the directory is said to have.
+    const std::uint64_t sectors = (area.size + kSector - 1) / kSector;
+    if (sectors > kMostDirectorySectors - directory_sectors_) return {};
+    directory_sectors_ += sectors;
     names_.push_back({area.parent, area.name});
     std::uint64_t continued_at = 0;  // where a file began that goes on in the next record
     for (std::uint64_t left = area.size; left > 0; left -= std::min<std::uint64_t>(left, kSector)) {
@@ -177,7 +179,7 @@ class Iso {
   std::uint64_t block_size_ = kSector;
   std::map<std::uint64_t, Area> areas_;  // known and not reached yet, by their first byte
   std::vector<DirectoryName> names_;     // of directories that were read; the root is the first
-  std::uint64_t directory_bytes_ = 0;
+  std::uint64_t directory_sectors_ = 0;
 };
 
 Result<void> open_iso(PeekSource& in, PartSink& out, const ContainerLimits&) { return Iso(in, out).run(); }

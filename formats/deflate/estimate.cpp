@@ -396,7 +396,7 @@ Estimate estimate(const EstimateInput& input, const std::optional<Parameters>& e
   if ((*winner)->wrong() > (*winner)->seen() / 20) {
     Parameters optimal;
     optimal.parser = Parser::optimal;
-    optimal.chain = 512;
+    optimal.chain = 128;
     Trial trial(input, optimal, std::make_unique<SearchTables>(input.window.left()));
     trial.run(std::min((*winner)->seen(), kRounds[2]), SIZE_MAX);
     if (trial.wrong() * (*winner)->seen() < (*winner)->wrong() * trial.seen()) return {optimal};

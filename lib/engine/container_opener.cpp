@@ -159,8 +159,7 @@ class Level : public PartSink {
     WireWriter end;
     encode_recipe_end({counted.size(), counted.digest()}, end);
     KIN_TRY(recipe_.add(end.bytes()));
-    if (recipe_.total() > most_recipe_bytes(counted.size()))
-      return Error(ErrorCode::unsupported, "the recipe is longer than what it is for");
+    if (recipe_.total() > most_recipe_bytes(counted.size())) return too_long();
     RecipeObject object;
     if (recipe_.is_short()) {
       object.bytes = recipe_.take_held();
@@ -225,10 +224,16 @@ class Level : public PartSink {
     Shared& shared_;
   };
 
+  static Error too_long() {
+    return Error(ErrorCode::unsupported, "the recipe is longer than what it is for");
+  }
+
   Result<void> add(const RecipePart& part) {
     WireWriter out;
     encode_recipe_part(part, out);
-    return recipe_.add(out.bytes());
+    KIN_TRY(recipe_.add(out.bytes()));
+    // Not only at the end: what is handed out by then stays in the repository.
+    return recipe_.total() <= most_recipe_bytes(given_bytes_) ? Result<void>() : too_long();
   }
 
   Result<void> flush_literal() {

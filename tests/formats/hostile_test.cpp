@@ -5,6 +5,7 @@
 #include "tests/support/random_bytes.h"
 
 #include <catch2/catch.hpp>
+#include <fmt/core.h>
 
 using namespace kin;
 using namespace kin::testing;
@@ -121,6 +122,20 @@ TEST_CASE("what unpacks to a thousand times its size stays closed", "[containers
       CHECK_FALSE(opened.extent);
     }
   }
+}
+
+TEST_CASE("a recipe that gets too long is given up before it fills the repository", "[containers][hostile]") {
+  // Each member of two bytes has the same name of 4,000.
+  const auto header = [](std::string name, std::size_t size) {
+    return fmt::format("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n", name, 0, 0, 0, 644, size);
+  };
+  std::string text = "!<arch>\n" + header("//", 4002) + std::string(4000, 'n') + "/\n";
+  for (int i = 0; i < 20'000; ++i)
+    text += header("/0", 2) + static_cast<char>(i % 251) + static_cast<char>(i / 251);
+  const ByteView bytes = as_bytes(text);
+  OpenedContainer opened = open_container(Bytes(bytes.begin(), bytes.end()));
+  CHECK_FALSE(opened.extent);
+  CHECK(opened.objects.objects.empty());
 }
 
 TEST_CASE("a zip of headers within headers does not take for ever", "[containers][hostile]") {
