@@ -4,7 +4,9 @@
 // They end with the code that the block's header has, or nearly so. With that code as prices, the cheapest
 // way from each place to the block's end is computed backwards; so there is an answer wherever the real
 // tokens have led. That needs the block's end and header before its tokens, which cost more to write that
-// way; and takes longer. Measured on 6.5 MB of programs and text: 7-Zip -mx9 from 16.6 % to 4.6 %.
+// way; and takes longer. Measured on 6.5 MB of programs and text: 7-Zip -mx9 from 16.6 % to 4.6 % with chains
+// of 512. Those of 128, which estimate() asks for, take a third of the time and a fifth more corrections at
+// most.
 #pragma once
 
 #include "formats/deflate/predictor.h"
