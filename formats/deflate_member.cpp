@@ -76,6 +76,8 @@ namespace {
 deflate::OpenLimits open_limits(const ContainerLimits& limits) {
   deflate::OpenLimits out;
   out.proven_later = limits.proven_later;
+  // Less further down: the streams that this one is in wait meanwhile, with a block of theirs.
+  out.block_bytes = std::min(out.block_bytes, 2 * limits.memory_bytes);
   return out;
 }
 

@@ -113,7 +113,8 @@ Result<void> BlockReader::read_header(DynamicHeader& header) {
 
 Result<void> BlockReader::read_tokens(Block& block, Bytes& plain, std::size_t most_plain) {
   const std::size_t start = plain.size();
-  const std::size_t limit = std::max(start, std::min(most_plain, start + kMostBlockPlain));
+  const std::size_t limit = std::max(start, std::min(most_plain, start + most_block_bytes_));
+  const std::size_t most_tokens = most_block_bytes_ / sizeof(Token);
   block.tokens.reserve(16384);  // zlib's buffer
   std::size_t at = start;
   std::uint8_t* bytes = plain.data();
@@ -124,7 +125,7 @@ Result<void> BlockReader::read_tokens(Block& block, Bytes& plain, std::size_t mo
   for (;;) {
     if (at + kSlack > plain.size()) {
       if (bits_.overrun()) return corrupt("cut off");
-      if (block.tokens.size() > kMostBlockTokens) return too_large();
+      if (block.tokens.size() > most_tokens) return too_large();
       plain.resize(at + kSlack + (std::size_t{64} << 10));
       bytes = plain.data();
     }
@@ -155,7 +156,7 @@ Result<void> BlockReader::read_tokens(Block& block, Bytes& plain, std::size_t mo
     block.tokens.push_back({static_cast<std::uint16_t>(length), static_cast<std::uint16_t>(distance)});
   }
   if (bits_.overrun()) return corrupt("cut off");
-  if (at > limit || block.tokens.size() > kMostBlockTokens) return too_large();
+  if (at > limit || block.tokens.size() > most_tokens) return too_large();
   finish();
   return {};
 }

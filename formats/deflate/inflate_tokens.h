@@ -12,13 +12,13 @@
 
 namespace kin::formats::deflate {
 
-// A block of more than this is refused, since a block is opened as a whole.
-inline constexpr std::size_t kMostBlockTokens = std::size_t{4} << 20;
-inline constexpr std::size_t kMostBlockPlain = std::size_t{16} << 20;
+// A block of more plain bytes than this, or whose tokens take more, is refused: a block is opened as a whole.
+inline constexpr std::size_t kMostBlockBytes = std::size_t{16} << 20;
 
 class BlockReader {
  public:
-  explicit BlockReader(BitReader& bits) : bits_(bits) {}
+  explicit BlockReader(BitReader& bits, std::size_t most_block_bytes = kMostBlockBytes)
+      : bits_(bits), most_block_bytes_(most_block_bytes) {}
 
   // Appends the block's plain bytes to `plain`, whose end must be the up to 32 KiB before it. corrupt: this
   // is not deflate, or it is cut off. unsupported: the block is too large, or `plain` would grow beyond
@@ -31,6 +31,7 @@ class BlockReader {
   Result<void> read_tokens(Block& block, Bytes& plain, std::size_t most_plain);
 
   BitReader& bits_;
+  const std::size_t most_block_bytes_;
   DecodeTable lit_len_, distance_;
 };
 

@@ -15,8 +15,9 @@ namespace {
 
 // A piece whose reconstruction took a larger part than 1/200 makes us ask again what encoder this is.
 constexpr std::size_t kDoubt = 200;
-// But not of an unknown one all the time: to try them all takes as long as to open two MiB.
-constexpr std::size_t kEstimateBytes = 4 << 20;
+// But not of an unknown one all the time: to try them all takes as long as to open two MiB, and much longer
+// where someone wants it to. So it is asked after this many bytes, and after twice as many each time.
+constexpr std::uint64_t kEstimateBytes = 4 << 20;
 constexpr std::uint64_t kPigzChunk = 131072;
 constexpr std::uint32_t kMostPatience = 64;
 
@@ -37,16 +38,16 @@ struct Opener::State {
 
   BitReader bits;
   OpenLimits limits;
-  BlockReader reader{bits};
+  BlockReader reader{bits, limits.block_bytes};
   PredictionRecord record;
   StreamCodec codec;
   PieceDecoder decoder;
   std::optional<Parameters> parameters;  // of the piece before, or a hint
   bool started = false;
   bool doubt = true;
-  std::size_t since_estimate = kEstimateBytes;    // bytes of plain
-  bool predictor_knows = true;                    // the codec's, all that is before the next piece
-  std::uint32_t patience = 0, next_patience = 2;  // pieces until there is hope again
+  std::uint64_t ask_after = 0, next_wait = kEstimateBytes;  // bytes of plain
+  bool predictor_knows = true;                              // the codec's, all that is before the next piece
+  std::uint32_t patience = 0, next_patience = 2;            // pieces until there is hope again
 
   Bytes plain;  // up to 32 KiB of the past, and then what no piece has taken yet
   std::size_t plain_taken = 0;
@@ -168,8 +169,12 @@ Result<Piece> Opener::State::take_piece() {
   PieceHeader header{ended, count, std::nullopt};
   const bool whole_stream = ended && !started;
   const bool may_guess = limits.proven_later && whole_stream;
-  const bool asks = doubt && since_estimate >= kEstimateBytes;
-  since_estimate = (asks ? 0 : since_estimate) + piece.plain.size();
+  const bool asks = doubt && ask_after == 0;
+  if (asks) {
+    ask_after = next_wait;
+    next_wait *= 2;
+  }
+  ask_after -= std::min<std::uint64_t>(ask_after, piece.plain.size());
   const Estimate estimated =
       asks ? estimate(input, parameters, may_guess) : Estimate{with_block_rule(input, *parameters)};
   const Parameters& best = estimated.parameters;

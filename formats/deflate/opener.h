@@ -28,6 +28,7 @@ struct OpenLimits {
   std::uint64_t most_ratio = 1032;                   // of plain to compressed bytes; deflate cannot do more
   std::uint32_t most_percent = 25;                   // of the compressed bytes that reconstructions may take
   std::size_t piece_bytes = std::size_t{512} << 10;  // of plain; a piece has more, up to the end of a block
+  std::size_t block_bytes = std::size_t{16} << 20;   // of plain, and of tokens, that a block may have
   // Whoever asked rebuilds the stream and compares it, and if it is not the same opens it again without this.
   // So pieces are compared without a second search, and a short stream that begins as its hint says is taken
   // for one that goes on so.

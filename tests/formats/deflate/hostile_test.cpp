@@ -117,7 +117,7 @@ Bytes zero_blocks(std::size_t blocks, std::size_t copies) {
 }
 
 TEST_CASE("what is opened of huge blocks is rebuilt, and larger blocks are refused", "[deflate]") {
-  const std::size_t most = (kMostBlockPlain - 1) / 258;
+  const std::size_t most = (kMostBlockBytes - 1) / 258;
   for (const std::size_t blocks : {1, 2, 3}) {
     const Bytes stream = zero_blocks(blocks, most);
     const Opened opened = value_of(open_stream(stream));
@@ -125,6 +125,10 @@ TEST_CASE("what is opened of huge blocks is rebuilt, and larger blocks are refus
     CHECK((value_of(rebuild_stream(opened.plain, opened.reconstruction)) == stream));
   }
   CHECK(code_of(open_stream(zero_blocks(1, most + 1))) == ErrorCode::unsupported);
+  OpenLimits limits;
+  limits.block_bytes = 1 << 20;
+  CHECK(open_stream(zero_blocks(1, 4000), limits).has_value());
+  CHECK(code_of(open_stream(zero_blocks(1, 4100), limits)) == ErrorCode::unsupported);
 }
 
 TEST_CASE("pieces that leave plain bytes over are refused before they pile up", "[deflate]") {
