@@ -362,8 +362,8 @@ void make_at_random(const TempDir& dir, Random& random, int count) {
       "bzip2 -LEVEL -c a >OUT",
       "ar rcD OUT a b c",
       "ls a b c | cpio --quiet -oH newc >OUT",
-      "zip -q -LEVEL z.zip a b && (printf 'From: a\\nSubject: b\\nContent-Transfer-Encoding: base64\\n\\n';"
-      " base64 z.zip) >OUT; rm z.zip",
+      ("zip -q -LEVEL z.zip a b && (printf 'From: a\\nSubject: b\\nContent-Transfer-Encoding: base64\\n\\n';"
+       " base64 z.zip) >OUT; rm z.zip"),
   };
   const std::string pages = KIN_SOURCE_DIRECTORY "/docs/";
   for (int i = 0; i < count; ++i) {
