@@ -47,6 +47,13 @@ Result<bool> has_holes(int fd, const struct stat& info, const std::string& path)
   return run.first > 0 || run.second < size;
 }
 
+FilePart hole_part(std::uint64_t size) {
+  FilePart part;
+  part.extents.push_back({Extent::Kind::hole, size, {}});
+  part.size = size;
+  return part;
+}
+
 }  // namespace
 
 FileReader::FileReader(BlockStore& store, const Formats& formats)
@@ -179,10 +186,7 @@ Result<std::uint64_t> FileReader::read_entry(EntrySource& source, const std::str
   for (;;) {
     const std::uint64_t begin = run.value_or(source.end());
     if (begin > done) {
-      FilePart hole;
-      hole.extents.push_back({Extent::Kind::hole, begin - done, {}});
-      hole.size = begin - done;
-      if (!emit(std::move(hole))) return interrupted();
+      if (!emit(hole_part(begin - done))) return interrupted();
       done = begin;
     }
     if (!run) return done;
@@ -231,10 +235,7 @@ Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit) {
     KIN_TRY_ASSIGN(const auto run, next_data(fd.get(), done, size, entry.path));
     const auto [begin, end] = run;
     if (begin > done) {
-      FilePart hole;
-      hole.extents.push_back({Extent::Kind::hole, begin - done, {}});
-      hole.size = begin - done;
-      if (!emit(std::move(hole))) return interrupted();
+      if (!emit(hole_part(begin - done))) return interrupted();
       done = begin;
     }
     if (end <= begin) break;
