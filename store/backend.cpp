@@ -9,6 +9,36 @@
 #include <algorithm>
 
 namespace kin::store {
+namespace {
+
+class MemoryDraft : public Draft {
+ public:
+  explicit MemoryDraft(Backend& backend) : backend_(backend) {}
+
+  Result<void> append(ByteView bytes) override {
+    kin::append(bytes_, bytes);
+    return {};
+  }
+
+  Result<Bytes> get_range(std::uint64_t offset, std::size_t size) override {
+    if (offset > bytes_.size() || size > bytes_.size() - offset)
+      return Error(ErrorCode::corrupt, fmt::format("the draft ends at {} bytes", bytes_.size()));
+    const ByteView range = ByteView(bytes_).subspan(static_cast<std::size_t>(offset), size);
+    return Bytes(range.begin(), range.end());
+  }
+
+  Result<void> put(const FileName& name) override { return backend_.put(name, bytes_); }
+
+ private:
+  Backend& backend_;
+  Bytes bytes_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Draft>> Backend::begin() {
+  return std::unique_ptr<Draft>(std::make_unique<MemoryDraft>(*this));
+}
 
 std::string_view name_of(FileKind kind) {
   switch (kind) {

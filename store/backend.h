@@ -37,6 +37,19 @@ struct FileInfo {
   std::uint64_t size = 0;
 };
 
+// A file that is written piece by piece and gets its name, which is a hash of it, when it is complete. Until
+// then nobody else sees it, and what is not put is gone with it. What fails has changed nothing, and may be
+// tried again. One thread at a time; must not outlive its Backend.
+class Draft {
+ public:
+  virtual ~Draft() = default;
+
+  virtual Result<void> append(ByteView bytes) = 0;
+  virtual Result<Bytes> get_range(std::uint64_t offset, std::size_t size) = 0;  // of what was appended
+  // As Backend::put() of all that was appended; nothing more can be.
+  virtual Result<void> put(const FileName& name) = 0;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -46,6 +59,9 @@ class Backend {
   // What is there already is replaced. Names are hashes of contents, so that is the same bytes, or heals
   // damaged ones.
   virtual Result<void> put(const FileName& name, ByteView bytes) = 0;
+  // For what is too large to be held until it is complete. Where a backend has no better way, the draft is
+  // held in memory.
+  virtual Result<std::unique_ptr<Draft>> begin();
   virtual Result<void> sync() = 0;
 
   virtual Result<Bytes> get(const FileName& name) = 0;  // not_found if there is no such file

@@ -165,20 +165,32 @@ void LocalBackend::make_reserve() {
     ::unlink(path.c_str());
 }
 
-Result<LocalBackend::Pending> LocalBackend::write_temporary(ByteView bytes) {
+Result<LocalBackend::Pending> LocalBackend::make_temporary() {
   KIN_TRY(prepare_to_write());
   Pending pending;
-  pending.size = bytes.size();
   pending.temporary_path = fmt::format("{}/{}", own_temporary_, next_temporary_++);
-  pending.fd = Fd(::open(pending.temporary_path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  pending.fd = Fd(::open(pending.temporary_path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!pending.fd) return write_error("cannot create", pending.temporary_path);
+  return pending;
+}
+
+Result<LocalBackend::Pending> LocalBackend::write_temporary(ByteView bytes) {
+  KIN_TRY_ASSIGN(Pending pending, make_temporary());
   if (auto written = write_all(pending.fd.get(), bytes, pending.temporary_path); !written) {
     ::unlink(pending.temporary_path.c_str());
     return std::move(written).error();
   }
+  pending.size = bytes.size();
+  return pending;
+}
+
+void LocalBackend::keep(const FileName& name, Pending pending) {
   // Starts the disk now, so that the flush in sync() finds little left to do.
   ::sync_file_range(pending.fd.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
-  return pending;
+  Pending& entry = pending_[name];
+  if (!entry.temporary_path.empty()) ::unlink(entry.temporary_path.c_str());
+  entry = std::move(pending);
+  entry.order = next_temporary_++;
 }
 
 bool LocalBackend::give_up_reserve() {
@@ -193,11 +205,55 @@ Result<void> LocalBackend::put(const FileName& name, ByteView bytes) {
   const bool full = !pending && pending.error().code() == ErrorCode::no_space;
   if (full && is_small_and_vital(name.kind) && give_up_reserve()) pending = write_temporary(bytes);
   if (!pending) return std::move(pending).error().context(name.text());
-  Pending& entry = pending_[name];
-  if (!entry.temporary_path.empty()) ::unlink(entry.temporary_path.c_str());
-  entry = *std::move(pending);
-  entry.order = next_temporary_;  // each has taken a number
+  keep(name, *std::move(pending));
   return {};
+}
+
+// In a temporary file from the start. Writing is left to the system's cache, as with put().
+class LocalDraft : public Draft {
+ public:
+  LocalDraft(LocalBackend& backend, LocalBackend::Pending file) : backend_(backend), file_(std::move(file)) {}
+  ~LocalDraft() override {
+    if (file_.fd) ::unlink(file_.temporary_path.c_str());
+  }
+
+  Result<void> append(ByteView bytes) override {
+    if (auto written = write_all_at(file_.fd.get(), bytes, file_.size, file_.temporary_path); !written) {
+      // The room that a part of it has taken may be what others need now; who cannot have it back writes over
+      // it.
+      [[maybe_unused]] const int cut = ::ftruncate(file_.fd.get(), static_cast<off_t>(file_.size));
+      return std::move(written).error();
+    }
+    file_.size += bytes.size();
+    return {};
+  }
+
+  Result<Bytes> get_range(std::uint64_t offset, std::size_t size) override {
+    const Error cut_short(ErrorCode::corrupt, printable(file_.temporary_path) + " is cut short");
+    if (offset > file_.size || size > file_.size - offset) return cut_short;
+    Bytes out(size);
+    KIN_TRY_ASSIGN(const std::size_t n, read_up_to_at(file_.fd.get(), out, offset, file_.temporary_path));
+    if (n < size) return cut_short;
+    return out;
+  }
+
+  Result<void> put(const FileName& name) override {
+    MutexLock lock(backend_.mutex_);
+    if (backend_.broken_) return *backend_.broken_;
+    backend_.keep(name, std::move(file_));
+    return {};
+  }
+
+ private:
+  LocalBackend& backend_;
+  LocalBackend::Pending file_;
+};
+
+Result<std::unique_ptr<Draft>> LocalBackend::begin() {
+  MutexLock lock(mutex_);
+  if (broken_) return *broken_;
+  KIN_TRY_ASSIGN(Pending file, make_temporary());
+  return std::unique_ptr<Draft>(std::make_unique<LocalDraft>(*this, std::move(file)));
 }
 
 Result<void> LocalBackend::move_into_place(const FileName& name, const Pending& pending) {

@@ -31,6 +31,7 @@ class LocalBackend : public Backend {
 
   std::string location() const override { return directory_; }
   Result<void> put(const FileName& name, ByteView bytes) override;
+  Result<std::unique_ptr<Draft>> begin() override;
   Result<void> sync() override;
   Result<Bytes> get(const FileName& name) override;
   Result<Bytes> get_range(const FileName& name, std::uint64_t offset, std::size_t size) override;
@@ -38,6 +39,8 @@ class LocalBackend : public Backend {
   Result<void> remove(const FileName& name) override;
 
  private:
+  friend class LocalDraft;
+
   struct Pending {
     std::string temporary_path;
     Fd fd;
@@ -48,7 +51,9 @@ class LocalBackend : public Backend {
   std::string path_of(const FileName& name) const;
   Result<void> prepare_to_write() KIN_REQUIRES(mutex_);
   Result<void> make_own_temporary() KIN_REQUIRES(mutex_);
+  Result<Pending> make_temporary() KIN_REQUIRES(mutex_);
   Result<Pending> write_temporary(ByteView bytes) KIN_REQUIRES(mutex_);
+  void keep(const FileName& name, Pending pending) KIN_REQUIRES(mutex_);
   Result<void> move_into_place(const FileName& name, const Pending& pending) KIN_REQUIRES(mutex_);
   bool give_up_reserve() KIN_REQUIRES(mutex_);  // false if there is none
   Result<Fd> open_file(const FileName& name);

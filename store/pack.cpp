@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::string_view kPackMagic = "KINPACK1";
 constexpr std::size_t kSizesBytes = 8;
-// More than almost any block takes: the pack is full when it has reached its size.
-constexpr std::size_t kReservedBytes = 5 << 20;
+// Blocks are written when there is this much of them: many are deltas of some hundred bytes.
+constexpr std::size_t kTailBytes = 256 << 10;
 // Payloads are never larger than the content they encode; headers have up to 38 bytes per object, and those
 // of its sketch.
 constexpr std::size_t kMostHeaderBytes = 256 << 20;
@@ -48,26 +48,51 @@ Result<BlockHeader> open_header(const Sealer& sealer, const Salt& salt, std::uin
 }  // namespace
 
 // Without encryption a nonce protects nothing, and the same blocks had better give the same pack.
-PackBuilder::PackBuilder(const Sealer& sealer)
-    : sealer_(sealer), salt_(sealer.encrypts() ? random_salt() : Salt{}) {
-  // Address space, not memory: a buffer that doubles would take twice the pack, and be copied.
-  bytes_.reserve(kPackTargetBytes + kReservedBytes);
-  append(bytes_, as_bytes(kPackMagic));
-  append(bytes_, salt_);
+PackBuilder::PackBuilder(const Sealer& sealer, std::unique_ptr<Draft> draft)
+    : sealer_(sealer), draft_(std::move(draft)), salt_(sealer.encrypts() ? random_salt() : Salt{}) {
+  append(tail_, as_bytes(kPackMagic));
+  append(tail_, salt_);
+  size_ = tail_.size();
 }
 
-BlockRange PackBuilder::add(const EncodedBlock& block) {
-  const std::uint64_t offset = bytes_.size();
+Result<BlockRange> PackBuilder::add(const EncodedBlock& block) {
+  if (tail_.size() >= kTailBytes) KIN_TRY(write_tail());
+  const std::uint64_t offset = size_;
+  const std::size_t before = tail_.size();
   const Bytes header = encode_block_header(block.header);
   WireWriter sizes;
   sizes.u32(static_cast<std::uint32_t>(header.size() + kTagBytes));
   sizes.u32(static_cast<std::uint32_t>(block.payload.size() + kTagBytes));
-  append(bytes_, sizes.bytes());
+  append(tail_, sizes.bytes());
   const Bytes sealed_header = sealer_.seal(nonce_at(salt_, offset), sizes.bytes(), header);
-  append(bytes_, sealed_header);
+  append(tail_, sealed_header);
   const ByteView tag = ByteView(sealed_header).last(kTagBytes);
-  sealer_.seal_to(bytes_, nonce_at(salt_, offset + 1), tag, block.payload);
-  return {offset, static_cast<std::uint32_t>(bytes_.size() - offset)};
+  sealer_.seal_to(tail_, nonce_at(salt_, offset + 1), tag, block.payload);
+  const BlockRange range{offset, static_cast<std::uint32_t>(tail_.size() - before)};
+  size_ += range.size;
+  return range;
+}
+
+Result<void> PackBuilder::write_tail() {
+  KIN_TRY(draft_->append(tail_));
+  hasher_.add(tail_);
+  tail_ = {};
+  return {};
+}
+
+Result<Bytes> PackBuilder::record(const BlockRange& range) {
+  const std::uint64_t written = size_ - tail_.size();
+  if (range.offset < written) return draft_->get_range(range.offset, range.size);
+  const ByteView bytes =
+      ByteView(tail_).subspan(static_cast<std::size_t>(range.offset - written), range.size);
+  return Bytes(bytes.begin(), bytes.end());
+}
+
+Result<ObjectId> PackBuilder::put() {
+  KIN_TRY(write_tail());
+  const ObjectId id{Hasher(hasher_).finish()};
+  KIN_TRY(draft_->put({FileKind::pack, id.hex()}));
+  return id;
 }
 
 Result<Salt> read_pack_prefix(ByteView bytes) {

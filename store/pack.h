@@ -8,11 +8,13 @@
 // header's seal, and the header's tag to the payload's.
 #pragma once
 
+#include "lib/base/hash.h"
 #include "lib/delta/block.h"
 #include "store/backend.h"
 #include "store/crypto.h"
 
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace kin::store {
@@ -25,22 +27,30 @@ struct BlockRange {
   std::uint32_t size = 0;  // with its header
 };
 
-// One thread at a time.
+// A pack on its way to the backend; of its bytes, only the latest are in memory. What fails has changed
+// nothing, and may be tried again. One thread at a time.
 class PackBuilder {
  public:
-  explicit PackBuilder(const Sealer& sealer);
+  PackBuilder(const Sealer& sealer, std::unique_ptr<Draft> draft);
 
-  BlockRange add(const EncodedBlock& block);
-  bool empty() const { return bytes_.size() <= kPrefixBytes; }
-  std::size_t size() const { return bytes_.size(); }
-  ByteView bytes() const { return bytes_; }
+  Result<BlockRange> add(const EncodedBlock& block);
+  bool empty() const { return size_ <= kPrefixBytes; }
+  std::uint64_t size() const { return size_; }
+  const Salt& salt() const { return salt_; }
+  Result<Bytes> record(const BlockRange& range);  // of a block that was added, or a part of it
+  Result<ObjectId> put();                         // under its name; then nothing can be added
 
   static constexpr std::size_t kPrefixBytes = 8 + sizeof(Salt);
 
  private:
+  Result<void> write_tail();
+
   const Sealer& sealer_;
+  std::unique_ptr<Draft> draft_;
   Salt salt_;
-  Bytes bytes_;
+  Hasher hasher_;
+  std::uint64_t size_ = 0;
+  Bytes tail_;  // not yet in the draft; begins with a block
 };
 
 struct OpenedBlock {

@@ -223,18 +223,21 @@ bool Repository::is_stored_again(const ObjectId& id) const {
 
 Result<std::uint64_t> Repository::append(const EncodedBlock& block) {
   MutexLock lock(mutex_);
-  OpenPack& pack = open_packs_[slot_for(block)];
-  if (!pack.builder) {
-    pack.builder = std::make_unique<PackBuilder>(sealer_);
-    pack.id = {random_key()};
-  }
-  const BlockRange range = pack.builder->add(block);
-  pack.contents.add_block(0, block.header, range);
+  // Stored from here on; or, if it fails, no longer anybody's to store.
   for (const BlockObject& object : block.header.objects) {
-    pending_[object.id] = {{pack.id, range.offset, range.size, block.header.content_size}, block.header.base};
     claimed_.erase(object.id);
     stored_again_.erase(object.id);
   }
+  OpenPack& pack = open_packs_[slot_for(block)];
+  if (!pack.builder) {
+    KIN_TRY_ASSIGN(std::unique_ptr<Draft> draft, backend_->begin());
+    pack.builder = std::make_unique<PackBuilder>(sealer_, std::move(draft));
+    pack.id = {random_key()};
+  }
+  KIN_TRY_ASSIGN(const BlockRange range, pack.builder->add(block));
+  pack.contents.add_block(0, block.header, range);
+  for (const BlockObject& object : block.header.objects)
+    pending_[object.id] = {{pack.id, range.offset, range.size, block.header.content_size}, block.header.base};
   if (pack.builder->size() >= kPackTargetBytes) {
     KIN_TRY(finish_pack(pack));
     KIN_TRY(checkpoint());
@@ -244,15 +247,13 @@ Result<std::uint64_t> Repository::append(const EncodedBlock& block) {
 
 Result<void> Repository::finish_pack(OpenPack& pack) {
   if (!pack.builder || pack.builder->empty()) return {};
-  const ByteView bytes = pack.builder->bytes();
-  const ObjectId id{hash(bytes)};
   KIN_TRY(mark_unclean());
-  KIN_TRY(backend_->put({FileKind::pack, id.hex()}, bytes));
+  KIN_TRY_ASSIGN(const ObjectId id, pack.builder->put());
   ++unsynced_packs_;
 
   const auto number = static_cast<std::uint32_t>(unindexed_.packs.size());
   const auto first_block = static_cast<std::uint32_t>(unindexed_.blocks.size());
-  unindexed_.packs.push_back({id, bytes.size()});
+  unindexed_.packs.push_back({id, pack.builder->size()});
   for (IndexBlock block : pack.contents.blocks) {
     block.pack = number;
     unindexed_.blocks.push_back(block);
@@ -267,6 +268,12 @@ Result<void> Repository::finish_pack(OpenPack& pack) {
   final_names_[pack.id] = id;
   pack = OpenPack{};
   return {};
+}
+
+// Its room is what the index of the others needs now.
+void Repository::abandon(OpenPack& pack) {
+  std::erase_if(pending_, [&](const auto& object) { return object.second.block.pack == pack.id; });
+  pack = OpenPack{};
 }
 
 Result<void> Repository::checkpoint() {
@@ -294,8 +301,12 @@ Result<void> Repository::flush() {
   // When the disk is full, the packs that fitted are indexed all the same, so that their content need not be
   // stored again.
   std::optional<Error> failed;
-  for (OpenPack& pack : open_packs_)
-    if (auto finished = finish_pack(pack); !finished && !failed) failed = std::move(finished).error();
+  for (OpenPack& pack : open_packs_) {
+    auto finished = finish_pack(pack);
+    if (finished) continue;
+    if (finished.error().code() == ErrorCode::no_space) abandon(pack);
+    if (!failed) failed = std::move(finished).error();
+  }
   KIN_TRY(backend_->sync());
   unsynced_packs_ = 0;
   KIN_TRY(write_unindexed());

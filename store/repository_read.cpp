@@ -35,10 +35,8 @@ Result<Bytes> Repository::read_pack(const ObjectId& id, std::uint64_t offset, st
     MutexLock lock(mutex_);
     for (const OpenPack& open : open_packs_) {
       if (!open.builder || open.id != pack) continue;
-      const ByteView bytes = open.builder->bytes();
-      KIN_TRY_ASSIGN(salt, read_pack_prefix(bytes));
-      const ByteView record = bytes.subspan(static_cast<std::size_t>(offset), size);
-      return Bytes(record.begin(), record.end());
+      salt = open.builder->salt();
+      return open.builder->record({offset, static_cast<std::uint32_t>(size)});
     }
     if (const auto named = final_names_.find(pack); named != final_names_.end()) pack = named->second;
     if (const auto known = salts_.find(pack); known != salts_.end()) {

@@ -116,6 +116,41 @@ TEST_CASE("a file can be read by who put it, before and after the sync", "[backe
   }
 }
 
+TEST_CASE("a draft grows, can be read meanwhile, and becomes a file like others", "[backend]") {
+  FOR_EACH_BACKEND();
+  const Bytes content = random_bytes(1, 100'000);
+  const std::unique_ptr<Draft> draft = value_of(backend->begin());
+  for (std::size_t at = 0; at < content.size(); at += 30'000) {
+    const std::size_t size = std::min<std::size_t>(30'000, content.size() - at);
+    require_ok(draft->append(ByteView(content).subspan(at, size)));
+    CHECK(equal(value_of(draft->get_range(0, at + size)), ByteView(content).first(at + size)));
+    CHECK(equal(value_of(draft->get_range(at + 1, 10)), ByteView(content).subspan(at + 1, 10)));
+    CHECK(code_of(draft->get_range(at, size + 1)) == ErrorCode::corrupt);
+    CHECK(code_of(draft->get_range(std::numeric_limits<std::uint64_t>::max(), 2)) == ErrorCode::corrupt);
+  }
+  CHECK(listed(*backend, FileKind::pack).empty());
+  require_ok(draft->put(pack(1)));
+  for (int round = 0; round < 2; ++round) {
+    CHECK(equal(value_of(backend->get(pack(1))), content));
+    CHECK(listed(*backend, FileKind::pack) == std::vector{pack(1).name});
+    if (place.shared()) CHECK(listed(*place.open(), FileKind::pack).size() == (round == 0 ? 0 : 1));
+    require_ok(backend->sync());
+  }
+}
+
+TEST_CASE("a draft that is not put is nowhere, whatever is synced", "[backend]") {
+  FOR_EACH_BACKEND();
+  {
+    const std::unique_ptr<Draft> draft = value_of(backend->begin());
+    require_ok(draft->append(random_bytes(1, 1000)));
+    require_ok(backend->put(pack(2), as_bytes("two")));
+    require_ok(backend->sync());
+    CHECK(listed(*backend, FileKind::pack) == std::vector{pack(2).name});
+  }
+  require_ok(backend->sync());
+  CHECK(listed(*backend, FileKind::pack) == std::vector{pack(2).name});
+}
+
 TEST_CASE("synced files are listed once, by kind, with their sizes; the config is not", "[backend]") {
   FOR_EACH_BACKEND();
   require_ok(backend->put(config_name(), as_bytes("config")));
@@ -392,6 +427,28 @@ TEST_CASE("a local repository is laid out as documented, for its owner alone", "
     REQUIRE(::stat((path + "/" + folder).c_str(), &info) == 0);
     CHECK((info.st_mode & 0777) == 0700);
   }
+}
+
+TEST_CASE("a local draft leaves no file behind when it is given up", "[backend][local]") {
+  const TempDir directory;
+  LocalBackend backend(directory.path());
+  const auto files = [&] {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory / "tmp"))
+      if (entry.is_regular_file()) ++count;
+    return count;
+  };
+  {
+    const std::unique_ptr<Draft> draft = value_of(backend.begin());
+    require_ok(draft->append(as_bytes("one")));
+    CHECK(files() == 1);
+  }
+  CHECK(files() == 0);
+  const std::unique_ptr<Draft> draft = value_of(backend.begin());
+  require_ok(draft->append(as_bytes("two")));
+  require_ok(draft->put(pack(1)));
+  require_ok(backend.sync());
+  CHECK(files() == 0);
 }
 
 TEST_CASE("a local repository keeps a reserve for when the disk is full", "[backend][local]") {

@@ -41,15 +41,17 @@ std::vector<EncodedBlock> sample_blocks() {
 
 struct SamplePack {
   Bytes bytes;
-  std::vector<EncodedBlock> blocks = sample_blocks();
+  std::vector<EncodedBlock> blocks;
   std::vector<BlockRange> ranges;
 };
 
-SamplePack make_pack(const Sealer& sealer) {
+SamplePack make_pack(const Sealer& sealer, std::vector<EncodedBlock> blocks = sample_blocks()) {
   SamplePack out;
-  PackBuilder builder(sealer);
-  for (const EncodedBlock& block : out.blocks) out.ranges.push_back(builder.add(block));
-  out.bytes.assign(builder.bytes().begin(), builder.bytes().end());
+  out.blocks = std::move(blocks);
+  const auto backend = make_memory_backend();
+  PackBuilder builder(sealer, value_of(backend->begin()));
+  for (const EncodedBlock& block : out.blocks) out.ranges.push_back(value_of(builder.add(block)));
+  out.bytes = value_of(get_named(*backend, {FileKind::pack, value_of(builder.put()).hex()}));
   return out;
 }
 
@@ -128,18 +130,70 @@ TEST_CASE("a pack starts with its magic, and blocks follow without a gap", "[pac
 
 TEST_CASE("a builder knows whether it is empty and how large it is", "[pack]") {
   const Sealer sealer = sealer_of(Encryption::none);
-  PackBuilder builder(sealer);
+  const auto backend = make_memory_backend();
+  PackBuilder builder(sealer, value_of(backend->begin()));
   CHECK(builder.empty());
   CHECK(builder.size() == PackBuilder::kPrefixBytes);
-  const BlockRange range = builder.add(sample_blocks()[0]);
+  const BlockRange range = value_of(builder.add(sample_blocks()[0]));
   CHECK_FALSE(builder.empty());
   CHECK(builder.size() == range.offset + range.size);
 }
 
+TEST_CASE("a builder gives its blocks back while it grows, from the backend and from memory", "[pack]") {
+  for (const Encryption mode : kModes) {
+    const Sealer sealer = sealer_of(mode);
+    const auto backend = make_memory_backend();
+    PackBuilder builder(sealer, value_of(backend->begin()));
+    std::vector<EncodedBlock> blocks;
+    std::vector<BlockRange> ranges;
+    // Some small ones between large ones, so that what is written ends at every kind of place.
+    for (std::uint64_t i = 0; i < 40; ++i) {
+      blocks.push_back(block_of(random_bytes(i, i % 4 == 0 ? 150'000 : 10 * i)));
+      ranges.push_back(value_of(builder.add(blocks.back())));
+      for (std::size_t at = 0; at < blocks.size(); ++at) {
+        const Bytes record = value_of(builder.record(ranges[at]));
+        CHECK(is_block(value_of(open_block(sealer, builder.salt(), ranges[at].offset, record)), blocks[at]));
+      }
+    }
+    CHECK(value_of(backend->list(FileKind::pack)).empty());
+    const ObjectId id = value_of(builder.put());
+    const Bytes pack = value_of(get_named(*backend, {FileKind::pack, id.hex()}));
+    CHECK(pack.size() == builder.size());
+    CHECK(scan(sealer, pack).ranges.size() == blocks.size());
+  }
+}
+
+TEST_CASE("a builder whose backend fails can go on from there", "[pack]") {
+  const Sealer sealer = sealer_of(Encryption::xchacha20_poly1305);
+  const std::vector<EncodedBlock> blocks{block_of(random_bytes(1, 300'000)),
+                                         block_of(random_bytes(2, 300'000)), block_of(random_bytes(3, 10))};
+  FaultyDisk disk;
+  const auto backend = disk.open();
+  PackBuilder builder(sealer, value_of(backend->begin()));
+  std::vector<BlockRange> ranges{value_of(builder.add(blocks[0]))};
+  disk.set_quota(200'000);
+  CHECK(code_of(builder.add(blocks[1])) == ErrorCode::no_space);
+  disk.lift_quota();
+  ranges.push_back(value_of(builder.add(blocks[1])));
+  disk.fail(testing::Operation::append);
+  CHECK(code_of(builder.add(blocks[2])) == ErrorCode::io);
+  ranges.push_back(value_of(builder.add(blocks[2])));
+  disk.fail(testing::Operation::append);
+  CHECK(code_of(builder.put()) == ErrorCode::io);
+  disk.fail(testing::Operation::put);
+  CHECK(code_of(builder.put()) == ErrorCode::io);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const Bytes record = value_of(builder.record(ranges[i]));
+    CHECK(is_block(value_of(open_block(sealer, builder.salt(), ranges[i].offset, record)), blocks[i]));
+  }
+  const Bytes pack = value_of(get_named(*backend, {FileKind::pack, value_of(builder.put()).hex()}));
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    CHECK(is_block(value_of(open_at(sealer, pack, ranges[i])), blocks[i]));
+}
+
 TEST_CASE("a pack without blocks scans well", "[pack]") {
   const Sealer sealer = sealer_of(Encryption::none);
-  const PackBuilder builder(sealer);
-  const Scanned scanned = scan(sealer, Bytes(builder.bytes().begin(), builder.bytes().end()));
+  const Scanned scanned = scan(sealer, make_pack(sealer, {}).bytes);
   require_ok(scanned.result);
   CHECK(scanned.headers.empty());
 }
@@ -280,12 +334,12 @@ TEST_CASE("a header does not open with the payload of another block", "[pack]") 
   // Two packs whose blocks differ only in the payload, of the same size: header of one, payload of the other.
   for (const Encryption mode : kModes) {
     const Sealer sealer = sealer_of(mode);
-    PackBuilder first(sealer), second(sealer);
-    const BlockRange range = first.add(block_of(random_bytes(1, 50)));
-    second.add(block_of(random_bytes(2, 50)));
-    Bytes record(first.bytes().begin() + range.offset, first.bytes().end());
-    std::copy(second.bytes().end() - 50 - kTagBytes, second.bytes().end(), record.end() - 50 - kTagBytes);
-    CHECK(code_of(open_block(sealer, value_of(read_pack_prefix(first.bytes())), range.offset, record)) ==
+    const SamplePack first = make_pack(sealer, {block_of(random_bytes(1, 50))});
+    const SamplePack second = make_pack(sealer, {block_of(random_bytes(2, 50))});
+    const std::uint64_t offset = first.ranges[0].offset;
+    Bytes record(first.bytes.begin() + static_cast<std::ptrdiff_t>(offset), first.bytes.end());
+    std::copy(second.bytes.end() - 50 - kTagBytes, second.bytes.end(), record.end() - 50 - kTagBytes);
+    CHECK(code_of(open_block(sealer, value_of(read_pack_prefix(first.bytes)), offset, record)) ==
           ErrorCode::corrupt);
   }
 }
@@ -306,8 +360,7 @@ TEST_CASE("sizes that no block has are corrupt, and nothing is allocated for the
     record.raw(Bytes(200));
     INFO(header << " " << payload);
     CHECK(code_of(open_block(sealer, Salt{}, 24, record.bytes())) == ErrorCode::corrupt);
-    const PackBuilder empty(sealer);
-    Bytes pack(empty.bytes().begin(), empty.bytes().end());
+    Bytes pack = make_pack(sealer, {}).bytes;
     append(pack, record.bytes());
     CHECK(code_of(scan(sealer, pack).result) == ErrorCode::corrupt);
   }

@@ -157,7 +157,7 @@ TEST_CASE("a pack that was synced but not indexed is adopted by the next writer"
     value_of(repository->begin_writing());
     value_of(store_object(*repository, content, ObjectKind::data));
     value_of(store_object(*repository, tree, ObjectKind::tree));
-    disk.crash_after(4);  // two packs put, two packs durable
+    disk.crash_after(6);  // two packs written, put, durable
     CHECK_FALSE(repository->flush());
   }
   disk.restart();
@@ -185,7 +185,7 @@ TEST_CASE("a damaged pack that nobody refers to does not stop a backup", "[repos
   {
     const auto repository = reopen(disk);
     value_of(store_object(*repository, content));
-    disk.crash_after(2);
+    disk.crash_after(3);
     CHECK_FALSE(repository->flush());
   }
   disk.restart();
@@ -232,7 +232,7 @@ TEST_CASE("packs that are written after a commit are adopted, too", "[repository
     repository = reopen(disk, caches / "a");
   }
   value_of(store_object(*repository, text_like(2, 100)));
-  disk.crash_after(2);  // put, and durable
+  disk.crash_after(3);  // written, put, and durable
   CHECK_FALSE(repository->flush());
   repository.reset();
   disk.restart();
@@ -246,7 +246,7 @@ TEST_CASE("who did not look for lost packs does not say that there are none", "[
   {
     const auto repository = reopen(disk, caches / "a");
     value_of(store_object(*repository, text_like(1, 100)));
-    disk.crash_after(2);
+    disk.crash_after(3);
     CHECK_FALSE(repository->flush());
   }
   disk.restart();
@@ -292,8 +292,9 @@ TEST_CASE("a cache that is deleted while it is in use is told once, and costs no
 TEST_CASE("a flush that failed once can be tried again, and nothing is lost", "[repository][faults]") {
   const auto [operation, nth] =
       GENERATE(std::pair{Operation::put, 1}, std::pair{Operation::put, 2}, std::pair{Operation::put, 3},
+               std::pair{Operation::append, 1}, std::pair{Operation::append, 2},
                std::pair{Operation::sync, 1}, std::pair{Operation::sync, 2});
-  INFO((operation == Operation::put ? "put " : "sync ") << nth);
+  INFO("operation " << static_cast<int>(operation) << ", " << nth);
   FaultyDisk disk;
   create_repository(disk);
   const Bytes content = text_like(1, 1000), tree = text_like(2, 1000);

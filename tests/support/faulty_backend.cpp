@@ -64,11 +64,15 @@ std::uint64_t FaultyDisk::used_bytes() const {
 }
 
 std::uint64_t FaultyDisk::used_locked() const {
-  std::uint64_t used = 0;
+  std::uint64_t used = draft_bytes_;
   for (const auto& [name, bytes] : durable_) used += bytes.size();
   for (const auto& [process, files] : pending_)
     for (const auto& [name, bytes] : files) used += bytes.size();
   return used;
+}
+
+bool FaultyDisk::has_room(std::uint64_t bytes) const {
+  return bytes <= quota_bytes_ && used_locked() <= quota_bytes_ - bytes;
 }
 
 void FaultyDisk::damage(const FileName& name, Bytes bytes) {
@@ -175,12 +179,62 @@ FaultyBackend::~FaultyBackend() {
 
 Result<void> FaultyBackend::put(const FileName& name, ByteView bytes) {
   MutexLock lock(disk_.mutex_);
+  return put_locked(name, bytes);
+}
+
+Result<void> FaultyBackend::put_locked(const FileName& name, ByteView bytes) {
   KIN_TRY(disk_.begin(Operation::put, generation_));
-  if (bytes.size() > disk_.quota_bytes_ || disk_.used_locked() > disk_.quota_bytes_ - bytes.size())
+  if (!disk_.has_room(bytes.size()))
     return Error(ErrorCode::no_space, name.text() + ": the faulty disk is full");
   disk_.pending_[process_].insert_or_assign(name, Bytes(bytes.begin(), bytes.end()));
   if (disk_.step_crashes()) return crash_error();
   return {};
+}
+
+class FaultyDraft : public store::Draft {
+ public:
+  explicit FaultyDraft(FaultyBackend& backend) : backend_(backend), disk_(backend.disk_) {}
+  ~FaultyDraft() override {
+    MutexLock lock(disk_.mutex_);
+    disk_.draft_bytes_ -= bytes_.size();
+  }
+
+  Result<void> append(ByteView bytes) override {
+    MutexLock lock(disk_.mutex_);
+    KIN_TRY(disk_.begin(Operation::append, backend_.generation_));
+    if (!disk_.has_room(bytes.size())) return Error(ErrorCode::no_space, "a draft: the faulty disk is full");
+    kin::append(bytes_, bytes);
+    disk_.draft_bytes_ += bytes.size();
+    if (disk_.step_crashes()) return crash_error();
+    return {};
+  }
+
+  Result<Bytes> get_range(std::uint64_t offset, std::size_t size) override {
+    MutexLock lock(disk_.mutex_);
+    KIN_TRY(disk_.begin(Operation::get, backend_.generation_));
+    if (offset > bytes_.size() || size > bytes_.size() - offset)
+      return Error(ErrorCode::corrupt, fmt::format("the draft has {} bytes", bytes_.size()));
+    const ByteView range = ByteView(bytes_).subspan(static_cast<std::size_t>(offset), size);
+    return Bytes(range.begin(), range.end());
+  }
+
+  Result<void> put(const FileName& name) override {
+    MutexLock lock(disk_.mutex_);
+    disk_.draft_bytes_ -= bytes_.size();  // no longer a draft's
+    auto put = backend_.put_locked(name, bytes_);
+    if (put) bytes_.clear();
+    disk_.draft_bytes_ += bytes_.size();
+    return put;
+  }
+
+ private:
+  FaultyBackend& backend_;
+  FaultyDisk& disk_;
+  Bytes bytes_;
+};
+
+Result<std::unique_ptr<store::Draft>> FaultyBackend::begin() {
+  return std::unique_ptr<store::Draft>(std::make_unique<FaultyDraft>(*this));
 }
 
 Result<void> FaultyBackend::sync() {

@@ -24,7 +24,7 @@ using store::FileInfo;
 using store::FileKind;
 using store::FileName;
 
-enum class Operation { put, sync, get, list, remove };  // get stands for get_range too
+enum class Operation { put, append, sync, get, list, remove };  // get stands for get_range too
 
 class FaultyDisk {
  public:
@@ -37,13 +37,14 @@ class FaultyDisk {
   // from before it stay dead.
   void crash();
   // As soon as `steps` more changes have been made, and the operation that made the last one fails too:
-  // nobody learns that it succeeded. A put and a remove are one step each; a sync is one step for each file
-  // that it makes durable, so that a crash may come in its midst.
+  // nobody learns that it succeeded. A put, an append to a draft and a remove are one step each; a sync is
+  // one step for each file that it makes durable, so that a crash may come in its midst.
   void crash_after(std::uint64_t steps);
   void restart();
   bool crashed() const;
 
-  // A put that would make all files together larger than this fails with no_space.
+  // A put or an append that would make all files together, drafts included, larger than this fails with
+  // no_space.
   void set_quota(std::uint64_t bytes);
   void lift_quota() { set_quota(std::numeric_limits<std::uint64_t>::max()); }
   std::uint64_t used_bytes() const;
@@ -67,6 +68,7 @@ class FaultyDisk {
 
  private:
   friend class FaultyBackend;
+  friend class FaultyDraft;
   using Files = std::map<FileName, Bytes>;
   struct Fault {
     std::uint64_t countdown;
@@ -77,12 +79,14 @@ class FaultyDisk {
   bool step_crashes() KIN_REQUIRES(mutex_);
   void crash_locked() KIN_REQUIRES(mutex_);
   std::uint64_t used_locked() const KIN_REQUIRES(mutex_);
+  bool has_room(std::uint64_t bytes) const KIN_REQUIRES(mutex_);
   // What a reader of process `owner` sees; null if there is no such file.
   const Bytes* find(std::uint64_t owner, const FileName& name) const KIN_REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   Files durable_ KIN_GUARDED_BY(mutex_);
   std::map<std::uint64_t, Files> pending_ KIN_GUARDED_BY(mutex_);  // by process
+  std::uint64_t draft_bytes_ KIN_GUARDED_BY(mutex_) = 0;           // of all drafts that are not put
   Files damaged_ KIN_GUARDED_BY(mutex_);                           // shadows durable_
   std::map<Operation, Fault> faults_ KIN_GUARDED_BY(mutex_);
   std::map<Operation, std::uint64_t> counts_ KIN_GUARDED_BY(mutex_);
@@ -101,6 +105,7 @@ class FaultyBackend : public store::Backend {
 
   std::string location() const override { return "faulty disk"; }
   Result<void> put(const FileName& name, ByteView bytes) override;
+  Result<std::unique_ptr<store::Draft>> begin() override;
   Result<void> sync() override;
   Result<Bytes> get(const FileName& name) override;
   Result<Bytes> get_range(const FileName& name, std::uint64_t offset, std::size_t size) override;
@@ -108,6 +113,10 @@ class FaultyBackend : public store::Backend {
   Result<void> remove(const FileName& name) override;
 
  private:
+  friend class FaultyDraft;
+
+  Result<void> put_locked(const FileName& name, ByteView bytes) KIN_REQUIRES(disk_.mutex_);
+
   FaultyDisk& disk_;
   std::uint64_t process_ = 0;
   std::uint64_t generation_ = 0;
