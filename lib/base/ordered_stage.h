@@ -5,7 +5,8 @@
 // later jobs wait, and what the later ones have ready must stay within a bound. So every job has its own row
 // of items. The oldest job may always emit (up to its share), the others only while all waiting items
 // together stay below `limit_bytes`; hence no deadlock: the consumer waits for the oldest job alone, and the
-// oldest job waits for the consumer alone.
+// oldest job waits for the consumer alone. Jobs that no worker has taken yet stay below the same bound, or
+// are one; for that, the submitter waits for a worker alone.
 //
 // What the standard library throws in a worker cancels the stage; result() then tells.
 //
@@ -47,13 +48,14 @@ class OrderedStage {
 
   ~OrderedStage() { end_threads(); }
 
-  // Waits while too many jobs are under way; false when cancelled.
-  bool submit(Job job) {
+  // Waits while too many jobs are under way, or too many bytes of them; false when cancelled.
+  bool submit(Job job, std::size_t bytes = 0) {
     MutexLock lock(mutex_);
-    while (!cancelled_ && rows_.size() >= most_rows_) room_for_jobs_.wait(mutex_);
+    while (!cancelled_ && !may_submit(bytes)) room_for_jobs_.wait(mutex_);
     if (cancelled_) return false;
-    rows_.push_back(std::make_shared<Row>(std::move(job)));
+    rows_.push_back(std::make_shared<Row>(std::move(job), bytes));
     untaken_.push_back(rows_.back());
+    untaken_bytes_ += bytes;
     job_ready_.notify_one();
     return true;
   }
@@ -103,8 +105,9 @@ class OrderedStage {
 
  private:
   struct Row {
-    explicit Row(Job the_job) : job(std::move(the_job)) {}
+    Row(Job the_job, std::size_t the_job_bytes) : job(std::move(the_job)), job_bytes(the_job_bytes) {}
     Job job;
+    const std::size_t job_bytes;
     std::deque<std::pair<Item, std::size_t>> items;
     std::size_t bytes = 0;
     bool done = false;
@@ -119,6 +122,8 @@ class OrderedStage {
         if (cancelled_ || untaken_.empty()) return;
         row = std::move(untaken_.front());
         untaken_.pop_front();
+        untaken_bytes_ -= row->job_bytes;
+        room_for_jobs_.notify_one();
       }
       Result<void> worked = catching([&]() -> Result<void> {
         worker(std::move(row->job),
@@ -159,6 +164,10 @@ class OrderedStage {
     return true;
   }
 
+  bool may_submit(std::size_t bytes) const KIN_REQUIRES(mutex_) {
+    return rows_.size() < most_rows_ && (untaken_.empty() || untaken_bytes_ + bytes <= limit_bytes_);
+  }
+
   bool may_emit(const Row& row, std::size_t bytes) const KIN_REQUIRES(mutex_) {
     if (rows_.front().get() == &row && (row.items.empty() || row.bytes + bytes <= share_bytes_)) return true;
     return waiting_bytes_ + bytes <= limit_bytes_;
@@ -172,6 +181,7 @@ class OrderedStage {
   CondVar job_ready_, item_ready_, room_for_items_, room_for_jobs_;
   std::deque<std::shared_ptr<Row>> rows_ KIN_GUARDED_BY(mutex_);     // oldest first; taken or not
   std::deque<std::shared_ptr<Row>> untaken_ KIN_GUARDED_BY(mutex_);  // the rows that no worker has yet
+  std::size_t untaken_bytes_ KIN_GUARDED_BY(mutex_) = 0;
   std::size_t waiting_bytes_ KIN_GUARDED_BY(mutex_) = 0;
   bool finished_ KIN_GUARDED_BY(mutex_) = false;
   bool cancelled_ KIN_GUARDED_BY(mutex_) = false;

@@ -135,8 +135,7 @@ EncodedBlock BlockEncoder::keep(std::vector<BlockObject> objects, ByteView conte
   out.header.content_size = content.size();
   out.header.objects = std::move(objects);
   if (encoding.codec != CodecId::plain) {
-    decoded_.resize(std::max(decoded_.size(), content.size()));
-    const auto decoded = std::span(decoded_).first(content.size());
+    const auto decoded = scratch_of(decoded_, content.size());
     if (codec(encoding.codec, effort_.delta_level).decode_into(base_content, encoding.payload, decoded) &&
         equal(decoded, content)) {
       out.header.codec = static_cast<std::uint8_t>(encoding.codec);

@@ -79,7 +79,7 @@ class BlockEncoder {
 
   const Effort effort_;
   std::map<CodecId, std::unique_ptr<Codec>> codecs_;
-  Bytes decoded_;  // kept between calls: fresh memory costs as much as the decoding
+  Bytes decoded_;
 };
 
 // One instance per thread.

@@ -54,11 +54,11 @@ class ZstdCodec : public Codec {
       ZSTD_CCtx_refPrefix(context, base.data(), base.size());
     }
     // A payload waits in memory for its turn to be stored: it should take no more than it needs.
-    scratch_.resize(std::max(scratch_.size(), ZSTD_compressBound(content.size())));
+    const auto scratch = scratch_of(scratch_, ZSTD_compressBound(content.size()));
     const std::size_t size =
-        ZSTD_compress2(context, scratch_.data(), scratch_.size(), content.data(), content.size());
+        ZSTD_compress2(context, scratch.data(), scratch.size(), content.data(), content.size());
     if (ZSTD_isError(size)) return Error(ErrorCode::io, std::string("zstd: ") + ZSTD_getErrorName(size));
-    return Bytes(scratch_.begin(), scratch_.begin() + static_cast<std::ptrdiff_t>(size));
+    return Bytes(scratch.begin(), scratch.begin() + static_cast<std::ptrdiff_t>(size));
   }
 
   Result<void> decode_into(ByteView base, ByteView payload, std::span<std::uint8_t> content) override {

@@ -27,6 +27,8 @@ constexpr std::size_t kReadLimitBytes = 4 << 20;
 constexpr std::size_t kBatchEntries = 64;
 constexpr std::uint64_t kBatchBytes = 1 << 20;
 constexpr std::size_t kRecordsPerWrite = 256;
+// What a reader hands on at a time: to wake who waits for it costs more than a small file does.
+constexpr std::size_t kHandOverBytes = 64 << 10;
 // Items whose features are looked up together.
 constexpr std::size_t kLookupItems = 128;
 constexpr std::uint64_t kLookupBytes = 2 << 20;
@@ -46,6 +48,26 @@ struct ReadItem {
   std::optional<Error> fatal;
 };
 
+using Reading = OrderedStage<WalkBatch, std::vector<ReadItem>>;
+
+// The items of one reader, on their way. False: stop.
+class ReadItems {
+ public:
+  explicit ReadItems(const Reading::Emit& emit) : emit_(emit) {}
+
+  bool add(ReadItem item) {
+    bytes_ += item.part.object_bytes() + 1024;
+    items_.push_back(std::move(item));
+    return bytes_ < kHandOverBytes || flush();
+  }
+  bool flush() { return items_.empty() || emit_(std::exchange(items_, {}), std::exchange(bytes_, 0)); }
+
+ private:
+  const Reading::Emit& emit_;
+  std::vector<ReadItem> items_;
+  std::size_t bytes_ = 0;
+};
+
 class Backup {
  public:
   Backup(BlockStore& store, ResumeLog& log, const BackupRequest& request, BackupObserver& observer,
@@ -62,8 +84,6 @@ class Backup {
   Result<BackupResult> run();
 
  private:
-  using Reading = OrderedStage<WalkBatch, ReadItem>;
-
   // A directory whose entries are being collected.
   struct Level {
     Node node;
@@ -82,8 +102,9 @@ class Backup {
   Result<void> build_imported();
   Result<void> add_node(const Node& node) { return levels_.back().tree.add(node); }
   Result<void> record(const WalkEntry& entry);
-  ReadItem read_entry(FileReader& reader, WalkEntry entry, const Reading::Emit& emit);
-  void read_source(FileReader& reader, const Reading::Emit& emit);
+  ReadItem read_entry(FileReader& reader, WalkEntry entry, ReadItems& items);
+  void read_source(FileReader& reader, ReadItems& items);
+  void read_batch(FileReader& reader, WalkBatch batch, ReadItems& items);
   Result<void> fold_content(Node& file);
   bool reuse_content(WalkEntry& entry);
   bool all_stored(const std::vector<Extent>& extents);
@@ -141,7 +162,7 @@ bool Backup::reuse_content(WalkEntry& entry) {
   return true;
 }
 
-ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, const Reading::Emit& emit) {
+ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, ReadItems& items) {
   ReadItem item;
   if (reuse_content(entry)) {
     item.reused = true;
@@ -166,9 +187,8 @@ ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, const Reading::
     if (held) {
       ReadItem piece;
       piece.outcome = ReadItem::Outcome::part;
-      const std::size_t bytes = held->object_bytes() + 1024;
       piece.part = *std::move(held);
-      going = emit(std::move(piece), bytes);
+      going = items.add(std::move(piece));
     }
     held = std::move(part);
     return going;
@@ -196,7 +216,7 @@ ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, const Reading::
 }
 
 // All entries, in the thread of one reader: an archive has to be read from front to back.
-void Backup::read_source(FileReader& reader, const Reading::Emit& emit) {
+void Backup::read_source(FileReader& reader, ReadItems& items) {
   for (;;) {
     auto next = request_.entries->source->next();
     ReadItem item;
@@ -208,32 +228,39 @@ void Backup::read_source(FileReader& reader, const Reading::Emit& emit) {
       entry.node = std::move((*next)->node);
       entry.path = entry.tree_path = (*next)->path;
       if (entry.kind == WalkEntry::Kind::file) {
-        item = read_entry(reader, std::move(entry), emit);
+        item = read_entry(reader, std::move(entry), items);
       } else {
         item.entry = std::move(entry);
       }
       item.link_to = std::move((*next)->link_to);
     }
     const bool ends = item.fatal.has_value();
-    const std::size_t bytes = item.part.object_bytes() + 1024;
-    if (!emit(std::move(item), bytes) || ends || stop_.stop_requested()) return;
+    if (!items.add(std::move(item)) || ends || stop_.stop_requested()) return;
   }
 }
 
-Backup::Reading::Worker Backup::make_reader() {
+void Backup::read_batch(FileReader& reader, WalkBatch batch, ReadItems& items) {
+  for (WalkEntry& entry : batch) {
+    ReadItem item;
+    if (entry.kind == WalkEntry::Kind::file) {
+      item = read_entry(reader, std::move(entry), items);
+    } else {
+      item.entry = std::move(entry);
+    }
+    if (!items.add(std::move(item))) return;
+  }
+}
+
+Reading::Worker Backup::make_reader() {
   auto reader = std::make_shared<FileReader>(store_, request_.formats);
   return [this, reader](WalkBatch batch, const Reading::Emit& emit) {
-    if (request_.entries) return read_source(*reader, emit);
-    for (WalkEntry& entry : batch) {
-      ReadItem item;
-      if (entry.kind == WalkEntry::Kind::file) {
-        item = read_entry(*reader, std::move(entry), emit);
-      } else {
-        item.entry = std::move(entry);
-      }
-      const std::size_t bytes = item.part.object_bytes() + 1024;
-      if (!emit(std::move(item), bytes)) return;
+    ReadItems items(emit);
+    if (request_.entries) {
+      read_source(*reader, items);
+    } else {
+      read_batch(*reader, std::move(batch), items);
     }
+    items.flush();
   };
 }
 
@@ -435,10 +462,12 @@ Result<void> Backup::choose() {
   if (request_.entries) imported_.emplace(request_.entries->below, unknown_directory(request_.snapshot));
   std::vector<ReadItem> items;
   std::uint64_t bytes = 0;
-  while (std::optional<ReadItem> item = reading_.next()) {
+  while (std::optional<std::vector<ReadItem>> next = reading_.next()) {
     if (stop_.stop_requested()) return {};
-    bytes += item->part.object_bytes();
-    items.push_back(*std::move(item));
+    for (ReadItem& item : *next) {
+      bytes += item.part.object_bytes();
+      items.push_back(std::move(item));
+    }
     if (items.size() < kLookupItems && bytes < kLookupBytes) continue;
     KIN_TRY(choose(std::exchange(items, {})));
     bytes = 0;

@@ -7,7 +7,10 @@ namespace {
 
 constexpr std::size_t kTrialLimitBytes = 4 << 20;
 constexpr std::size_t kEncodeLimitBytes = 4 << 20;
-constexpr std::size_t kRecentBytes = 24 << 20;
+constexpr std::size_t kRecentBytes = 16 << 20;
+// What may wait for more to come: a group, the deltas that lean on it, a batch that is not yet handed on.
+constexpr std::size_t kMostWaitingBytes = 8 << 20;
+constexpr std::size_t kOnWayBytesPerJob = 2 << 20;
 // Objects that are tried together.
 constexpr std::size_t kTrialObjects = 32;
 constexpr std::uint64_t kTrialBytes = 256 << 10;
@@ -23,8 +26,13 @@ BlockPipeline::BlockPipeline(BlockStore& store, const Effort& effort, unsigned j
     : store_(store),
       effort_(effort),
       on_warning_(std::move(on_warning)),
-      recent_(kRecentBytes),
-      assembler_(store, ratio_, [this](PlannedBlock block) { return encoding_.submit(std::move(block)); }),
+      recent_(kRecentBytes, kMostWaitingBytes + jobs * kOnWayBytesPerJob),
+      encoders_(effort, jobs),
+      assembler_(store, ratio_,
+                 [this](PlannedBlock block) {
+                   const std::size_t bytes = block.content->size();
+                   return encoding_.submit(std::move(block), bytes);
+                 }),
       encoding_(jobs, kEncodeLimitBytes, [this] { return make_encoder(); }),
       trying_(jobs, kTrialLimitBytes, [this] { return make_trial(); }) {}
 
@@ -50,7 +58,8 @@ Result<void> BlockPipeline::add(ObjectKind kind, const ObjectId& id, Bytes bytes
   bytes_added_ += bytes.size();
   offered.object = {id, kind, bytes.size(), std::move(sketch)};
   offered.content = std::make_shared<const Bytes>(std::move(bytes));
-  if (!is_metadata(kind)) recent_.add(id, offered.content);  // trees and lists are nobody's base
+  // Trees and lists are nobody's base.
+  if (!is_metadata(kind) && !recent_.add(id, offered.content)) return interrupted();
   offered_bytes_ += offered.object.size;
   offered_.push_back(std::move(offered));
   if (offered_.size() < kTrialObjects && offered_bytes_ < kTrialBytes) return {};
@@ -64,13 +73,13 @@ bool BlockPipeline::worth_trying(const Candidate& candidate, std::size_t bytes) 
 }
 
 Result<void> BlockPipeline::submit() {
-  offered_bytes_ = 0;
-  if (offered_.empty() || trying_.submit(std::exchange(offered_, {}))) return {};
+  const auto bytes = static_cast<std::size_t>(std::exchange(offered_bytes_, 0));
+  if (offered_.empty() || trying_.submit(std::exchange(offered_, {}), bytes)) return {};
   return interrupted();
 }
 
 BlockPipeline::Trying::Worker BlockPipeline::make_trial() {
-  auto trial = std::make_shared<Trial>(store_, recent_, effort_);
+  auto trial = std::make_shared<Trial>(store_, recent_, encoders_, effort_.candidates);
   return [trial](std::vector<OfferedObject> objects, const Trying::Emit& emit) {
     std::vector<TriedObject> tried;
     std::size_t bytes = 0;
@@ -92,19 +101,22 @@ Result<void> BlockPipeline::decide() {
 }
 
 BlockPipeline::Encoding::Worker BlockPipeline::make_encoder() {
-  auto encoder = std::make_shared<BlockEncoder>(effort_);
-  return [this, encoder](PlannedBlock block, const Encoding::Emit& emit) {
-    if (!block.encoding)
-      block.encoding = block.group_number && block.has_kin ? encoder->compress_group(*block.content)
-                                                           : encoder->compress_whole(*block.content);
-    if (block.group_number)
-      ratio_.report(*block.group_number, block.content->size(), block.encoding->payload.size());
-    EncodedBlock encoded =
-        encoder->keep(std::move(block.objects), *block.content, *std::move(block.encoding), block.base,
-                      block.base_content ? ByteView(*block.base_content) : ByteView());
+  return [this](PlannedBlock block, const Encoding::Emit& emit) {
+    EncodedBlock encoded = encode(std::move(block));
     const std::size_t bytes = encoded.payload.size() + 1024;
     emit(std::move(encoded), bytes);
   };
+}
+
+EncodedBlock BlockPipeline::encode(PlannedBlock block) {
+  const EncoderPool::Lease encoder = encoders_.take();
+  if (!block.encoding)
+    block.encoding = block.group_number && block.has_kin ? encoder->compress_group(*block.content)
+                                                         : encoder->compress_whole(*block.content);
+  if (block.group_number)
+    ratio_.report(*block.group_number, block.content->size(), block.encoding->payload.size());
+  return encoder->keep(std::move(block.objects), *block.content, *std::move(block.encoding), block.base,
+                       block.base_content ? ByteView(*block.base_content) : ByteView());
 }
 
 Result<void> BlockPipeline::append() {
@@ -122,6 +134,7 @@ Result<void> BlockPipeline::append() {
 }
 
 void BlockPipeline::cancel() {
+  recent_.cancel();
   trying_.cancel();
   ratio_.cancel();
   encoding_.cancel();

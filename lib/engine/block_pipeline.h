@@ -9,6 +9,7 @@
 #include "lib/base/ordered_stage.h"
 #include "lib/engine/block_assembler.h"
 #include "lib/engine/block_store.h"
+#include "lib/engine/encoder_pool.h"
 #include "lib/engine/group_ratio.h"
 #include "lib/engine/recent_contents.h"
 #include "lib/engine/trial.h"
@@ -49,6 +50,7 @@ class BlockPipeline {
 
   Trying::Worker make_trial();
   Encoding::Worker make_encoder();
+  EncodedBlock encode(PlannedBlock block);
   bool worth_trying(const Candidate& candidate, std::size_t bytes) const;
 
   BlockStore& store_;
@@ -56,6 +58,7 @@ class BlockPipeline {
   const std::function<void(const std::string&)> on_warning_;
 
   RecentContents recent_;
+  EncoderPool encoders_;
   GroupRatio ratio_;
   BlockAssembler assembler_;            // of the thread that decides
   std::vector<OfferedObject> offered_;  // not yet handed to the trials

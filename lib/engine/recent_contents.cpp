@@ -2,10 +2,20 @@
 
 namespace kin {
 
-void RecentContents::add(const ObjectId& id, std::shared_ptr<const Bytes> content) {
+bool RecentContents::add(const ObjectId& id, std::shared_ptr<const Bytes> content) {
+  const std::size_t size = content->size();
   MutexLock lock(mutex_);
-  added_bytes_ += content->size();
-  entries_.try_emplace(id, Entry{std::move(content), false, added_bytes_});
+  while (!cancelled_ && on_way_bytes_ > most_on_way_bytes_) arrived_.wait(mutex_);
+  if (cancelled_) return false;
+  added_bytes_ += size;
+  if (entries_.try_emplace(id, Entry{std::move(content), false, added_bytes_}).second) on_way_bytes_ += size;
+  return true;
+}
+
+void RecentContents::cancel() {
+  MutexLock lock(mutex_);
+  cancelled_ = true;
+  arrived_.notify_all();
 }
 
 void RecentContents::stored(const ObjectId& id) {
@@ -13,6 +23,8 @@ void RecentContents::stored(const ObjectId& id) {
   const auto at = entries_.find(id);
   if (at == entries_.end() || at->second.stored) return;
   at->second.stored = true;
+  on_way_bytes_ -= at->second.content->size();
+  arrived_.notify_one();
   stored_.push_back(id);
   stored_bytes_ += at->second.content->size();
   while (stored_bytes_ > limit_bytes_) {
@@ -26,7 +38,7 @@ void RecentContents::stored(const ObjectId& id) {
 bool RecentContents::is_near(const ObjectId& id) const {
   MutexLock lock(mutex_);
   const auto at = entries_.find(id);
-  return at != entries_.end() && added_bytes_ - at->second.end < limit_bytes_ / 3;
+  return at != entries_.end() && added_bytes_ - at->second.end < limit_bytes_ / 2;
 }
 
 std::shared_ptr<const Bytes> RecentContents::find(const ObjectId& id) const {

@@ -17,15 +17,21 @@ namespace kin {
 
 class RecentContents {
  public:
-  explicit RecentContents(std::size_t limit_bytes) : limit_bytes_(limit_bytes) {}
+  // Nothing more sets out while more than `most_on_way_bytes` are on their way. That must be more than may
+  // have to wait for others to come.
+  RecentContents(std::size_t limit_bytes, std::size_t most_on_way_bytes)
+      : limit_bytes_(limit_bytes), most_on_way_bytes_(most_on_way_bytes) {}
 
-  // An object on its way.
-  void add(const ObjectId& id, std::shared_ptr<const Bytes> content);
+  // An object on its way. Waits while there is too much; false when cancelled.
+  bool add(const ObjectId& id, std::shared_ptr<const Bytes> content);
   // It has arrived; the oldest make room for it.
   void stored(const ObjectId& id);
-  // Whether it is among the last bytes that were added, up to a third of the limit. Those are here at any
-  // speed; whether older ones are depends on how far others have come, and on what waits to fill a group.
+  // Whether it is among the last bytes that were added, up to half of the limit. Those are here at any speed,
+  // as long as less than the other half waits to fill a group; whether older ones are depends on how far
+  // others have come.
   bool is_near(const ObjectId& id) const;
+  // Nothing will arrive any more: add() no longer waits.
+  void cancel();
   // Null if it is not here.
   std::shared_ptr<const Bytes> find(const ObjectId& id) const;
 
@@ -37,7 +43,11 @@ class RecentContents {
   };
 
   const std::size_t limit_bytes_;
+  const std::size_t most_on_way_bytes_;
   mutable Mutex mutex_;
+  CondVar arrived_;
+  std::size_t on_way_bytes_ KIN_GUARDED_BY(mutex_) = 0;
+  bool cancelled_ KIN_GUARDED_BY(mutex_) = false;
   std::unordered_map<ObjectId, Entry, ObjectIdHash> entries_ KIN_GUARDED_BY(mutex_);
   std::list<ObjectId> stored_ KIN_GUARDED_BY(mutex_);  // the oldest in front
   std::size_t stored_bytes_ KIN_GUARDED_BY(mutex_) = 0;

@@ -25,13 +25,13 @@ TriedObject Trial::run(OfferedObject offered) {
     if (out.deltas.size() == most_trials_ || best <= content.size() / kGoodEnough) break;
     const std::shared_ptr<const Bytes> base_content = base(candidate);
     if (!base_content || base_content->empty()) continue;
-    auto encoding = encoder_.compress_delta(*base_content, content, close);
+    auto encoding = encoders_.take()->compress_delta(*base_content, content, close);
     if (!encoding) continue;
     best = std::min(best, encoding->payload.size());
     out.deltas.push_back({candidate, base_content, *std::move(encoding)});
   }
   if (content.size() >= kSoloBytes && best > content.size() / kBetterThanWhole)
-    out.whole = encoder_.compress_whole(content);
+    out.whole = encoders_.take()->compress_whole(content);
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include "lib/delta/block.h"
 #include "lib/engine/block_store.h"
+#include "lib/engine/encoder_pool.h"
 #include "lib/engine/recent_contents.h"
 
 #include <memory>
@@ -44,8 +45,8 @@ struct TriedObject {
 
 class Trial {
  public:
-  Trial(BlockReader& store, const RecentContents& recent, const Effort& effort)
-      : store_(store), recent_(recent), encoder_(effort), most_trials_(effort.candidates) {}
+  Trial(BlockReader& store, const RecentContents& recent, EncoderPool& encoders, unsigned most_trials)
+      : store_(store), recent_(recent), encoders_(encoders), most_trials_(most_trials) {}
 
   TriedObject run(OfferedObject offered);
 
@@ -55,7 +56,7 @@ class Trial {
 
   BlockReader& store_;
   const RecentContents& recent_;
-  BlockEncoder encoder_;
+  EncoderPool& encoders_;
   const unsigned most_trials_;
 };
 

@@ -56,6 +56,33 @@ TEST_CASE("items come in the order of the jobs, whichever worker was quicker", "
   CHECK_FALSE(stage.next().has_value());
 }
 
+TEST_CASE("jobs that no worker has taken stay below the limit, or are one", "[ordered_stage]") {
+  std::atomic<bool> go = false;
+  std::atomic<int> submitted = 0;
+  OrderedStage<int, int> stage(2, 100, [&] {
+    return [&](int job, const OrderedStage<int, int>::Emit& emit) {
+      while (!go) std::this_thread::yield();
+      emit(job, 1);
+    };
+  });
+  std::thread producer([&] {
+    for (int job = 0; job < 10; ++job) {
+      stage.submit(job, job < 6 ? 40 : 500);
+      ++submitted;
+    }
+    stage.finish();
+  });
+  // Two are being worked on, and two more fit.
+  while (submitted < 4) std::this_thread::yield();
+  pause();
+  CHECK(submitted == 4);
+  go = true;
+  int count = 0;
+  while (const auto item = stage.next()) CHECK(*item == count++);
+  producer.join();
+  CHECK(count == 10);  // those larger than the limit, too
+}
+
 TEST_CASE("a stage without jobs ends at once", "[ordered_stage]") {
   Stage stage(2, 100, [] { return make_worker(); });
   stage.finish();

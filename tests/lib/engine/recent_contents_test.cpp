@@ -4,6 +4,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <atomic>
+#include <thread>
+
 namespace kin {
 namespace {
 
@@ -12,13 +15,13 @@ std::shared_ptr<const Bytes> bytes(std::size_t size) { return std::make_shared<c
 }  // namespace
 
 TEST_CASE("objects on their way are kept whatever the limit", "[recent]") {
-  RecentContents recent(100);
+  RecentContents recent(100, 1000);
   for (std::uint64_t i = 0; i < 10; ++i) recent.add(testing::numbered_id(i), bytes(90));
   for (std::uint64_t i = 0; i < 10; ++i) CHECK(recent.find(testing::numbered_id(i)));
 }
 
 TEST_CASE("of the stored objects the oldest make room", "[recent]") {
-  RecentContents recent(100);
+  RecentContents recent(100, 1000);
   for (std::uint64_t i = 0; i < 3; ++i) recent.add(testing::numbered_id(i), bytes(50));
   recent.stored(testing::numbered_id(0));
   recent.stored(testing::numbered_id(1));
@@ -30,7 +33,7 @@ TEST_CASE("of the stored objects the oldest make room", "[recent]") {
 }
 
 TEST_CASE("an object larger than the limit goes when it is stored", "[recent]") {
-  RecentContents recent(100);
+  RecentContents recent(100, 1000);
   recent.add(testing::numbered_id(1), bytes(101));
   CHECK(recent.find(testing::numbered_id(1)));
   recent.stored(testing::numbered_id(1));
@@ -38,8 +41,27 @@ TEST_CASE("an object larger than the limit goes when it is stored", "[recent]") 
   CHECK_FALSE(recent.find(testing::numbered_id(1)));
 }
 
+TEST_CASE("nothing more sets out while too much is on its way", "[recent]") {
+  const bool cancel = GENERATE(false, true);
+  RecentContents recent(100, 100);
+  CHECK(recent.add(testing::numbered_id(0), bytes(60)));
+  CHECK(recent.add(testing::numbered_id(1), bytes(500)));  // whatever its size
+  std::atomic<bool> added = false, answer = false;
+  std::thread adder([&] {
+    answer = recent.add(testing::numbered_id(2), bytes(10));
+    added = true;
+  });
+  recent.stored(testing::numbered_id(0));
+  std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  CHECK_FALSE(added);
+  cancel ? recent.cancel() : recent.stored(testing::numbered_id(1));
+  adder.join();
+  CHECK(answer == !cancel);
+  CHECK((recent.find(testing::numbered_id(2)) != nullptr) == !cancel);
+}
+
 TEST_CASE("what was added last is near, whether it is stored or not", "[recent]") {
-  RecentContents recent(150);
+  RecentContents recent(100, 1000);
   CHECK_FALSE(recent.is_near(testing::numbered_id(0)));
   for (std::uint64_t i = 0; i < 10; ++i) recent.add(testing::numbered_id(i), bytes(10));
   for (std::uint64_t i = 0; i < 10; ++i) CHECK(recent.is_near(testing::numbered_id(i)) == (i >= 5));
