@@ -12,7 +12,7 @@ struct Effort {
   // level.
   int group_level = 8;
   int delta_level = 6;
-  int whole_level = 6;
+  int whole_level = 5;
   int dense_level = 2;  // of whole content that hardly compresses, whatever the level
   // Deltas are made at this level first, and at delta_level only where that has left at most this part of the
   // content and the base is close kin: a thorough search among what is hardly alike costs most and finds
