@@ -264,7 +264,7 @@ Result<std::size_t> Base64Member::read(std::span<std::uint8_t> into) {
 Bytes Base64Member::take_corrections() { return std::exchange(corrections_, {}); }
 
 std::unique_ptr<ByteSource> rebuild_base64(std::unique_ptr<ByteSource> plain,
-                                           std::unique_ptr<ByteSource> corrections) {
+                                           std::unique_ptr<ByteSource> corrections, SearchBudget*) {
   return std::make_unique<base64::Rebuilding>(std::move(plain), std::move(corrections));
 }
 

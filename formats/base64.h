@@ -57,6 +57,7 @@ class Base64Member : public MemberSource {
 };
 
 std::unique_ptr<ByteSource> rebuild_base64(std::unique_ptr<ByteSource> plain,
-                                           std::unique_ptr<ByteSource> corrections);
+                                           std::unique_ptr<ByteSource> corrections,
+                                           SearchBudget* search = nullptr);
 
 }  // namespace kin::formats

@@ -18,10 +18,11 @@ bool is_refusal(const Error& error) {
 
 class Rebuilding : public ByteSource {
  public:
-  Rebuilding(std::unique_ptr<ByteSource> plain, std::unique_ptr<ByteSource> corrections)
+  Rebuilding(std::unique_ptr<ByteSource> plain, std::unique_ptr<ByteSource> corrections, SearchBudget* search)
       : plain_(std::move(plain)),
         corrections_source_(std::move(corrections)),
-        corrections_(*corrections_source_) {}
+        corrections_(*corrections_source_),
+        rebuilder_(search) {}
 
   Result<std::size_t> read(std::span<std::uint8_t> into) override {
     return read_pieces(
@@ -76,6 +77,7 @@ namespace {
 deflate::OpenLimits open_limits(const ContainerLimits& limits) {
   deflate::OpenLimits out;
   out.proven_later = limits.proven_later;
+  out.search = limits.search;
   // Less further down: the streams that this one is in wait meanwhile, with a block of theirs.
   out.block_bytes = std::min(out.block_bytes, 2 * limits.memory_bytes);
   return out;
@@ -157,8 +159,8 @@ Result<std::size_t> DeflateMember::read(std::span<std::uint8_t> into) {
 Bytes DeflateMember::take_corrections() { return std::exchange(corrections_, {}); }
 
 std::unique_ptr<ByteSource> rebuild_deflate(std::unique_ptr<ByteSource> plain,
-                                            std::unique_ptr<ByteSource> corrections) {
-  return std::make_unique<Rebuilding>(std::move(plain), std::move(corrections));
+                                            std::unique_ptr<ByteSource> corrections, SearchBudget* search) {
+  return std::make_unique<Rebuilding>(std::move(plain), std::move(corrections), search);
 }
 
 }  // namespace kin::formats

@@ -27,7 +27,8 @@ class DeflateMember : public MemberSource {
   // After the end was read, when `in` stands behind the stream.
   std::uint64_t encoded_bytes() const override { return opener_.compressed_bytes(); }
 
-  // Of a prepare() that gave false: bytes read, and bytes inflated.
+  // Of a prepare() that gave false: whether it took too long; bytes read, and bytes inflated.
+  bool takes_too_long() const { return opener_.work().is_spent(); }
   std::uint64_t tried_bytes() const { return tried_bytes_; }
   std::shared_ptr<const deflate::Opener::Hint> hint() const { return opener_.hint(); }
 
@@ -50,6 +51,7 @@ class DeflateMember : public MemberSource {
 };
 
 std::unique_ptr<ByteSource> rebuild_deflate(std::unique_ptr<ByteSource> plain,
-                                            std::unique_ptr<ByteSource> corrections);
+                                            std::unique_ptr<ByteSource> corrections,
+                                            SearchBudget* search = nullptr);
 
 }  // namespace kin::formats

@@ -61,6 +61,7 @@ Result<void> open_gzip(PeekSource& in, PartSink& out, const ContainerLimits& lim
     KIN_TRY_ASSIGN(const bool opens, member.prepare());
     KIN_TRY(out.literal(header));
     if (!opens) {
+      if (!any && member.takes_too_long()) return deflate::takes_too_long();
       if (!any) return Error(ErrorCode::unsupported, "the deflate stream cannot be opened");
       return out.member("", in);
     }

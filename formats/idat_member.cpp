@@ -281,10 +281,11 @@ class BorrowedSource : public ByteSource {
 
 class IdatRebuilding : public ByteSource {
  public:
-  IdatRebuilding(std::unique_ptr<ByteSource> plain, std::unique_ptr<ByteSource> corrections)
+  IdatRebuilding(std::unique_ptr<ByteSource> plain, std::unique_ptr<ByteSource> corrections,
+                 SearchBudget* search)
       : corrections_(std::move(corrections)),
         deflate_(rebuild_deflate(std::make_unique<SummedSource>(std::move(plain), sum_),
-                                 std::make_unique<BorrowedSource>(corrections_))) {}
+                                 std::make_unique<BorrowedSource>(corrections_), search)) {}
 
   Result<std::size_t> read(std::span<std::uint8_t> into) override {
     std::size_t done = 0;
@@ -385,8 +386,8 @@ class IdatRebuilding : public ByteSource {
 }  // namespace
 
 std::unique_ptr<ByteSource> rebuild_idat(std::unique_ptr<ByteSource> plain,
-                                         std::unique_ptr<ByteSource> corrections) {
-  return std::make_unique<IdatRebuilding>(std::move(plain), std::move(corrections));
+                                         std::unique_ptr<ByteSource> corrections, SearchBudget* search) {
+  return std::make_unique<IdatRebuilding>(std::move(plain), std::move(corrections), search);
 }
 
 }  // namespace kin::formats

@@ -30,6 +30,7 @@ class IdatMember : public MemberSource {
 
   // Opens the image as far as memory allows. False: it cannot be opened, and `in` stands where it stood.
   Result<bool> prepare();
+  bool takes_too_long() const { return deflate_.takes_too_long(); }
 
   Result<std::size_t> read(std::span<std::uint8_t> into) override;
   Bytes take_corrections() override;
@@ -51,6 +52,7 @@ class IdatMember : public MemberSource {
 };
 
 std::unique_ptr<ByteSource> rebuild_idat(std::unique_ptr<ByteSource> plain,
-                                         std::unique_ptr<ByteSource> corrections);
+                                         std::unique_ptr<ByteSource> corrections,
+                                         SearchBudget* search = nullptr);
 
 }  // namespace kin::formats

@@ -96,7 +96,9 @@ class Pdf {
       }
       if (as_text(next).find(kEndKeyword) == kNowhere) KIN_TRY(stream());
     }
-    return any_ ? Result<void>() : refuse_if_small(in_, limits_, "no stream in it can be opened");
+    if (any_) return {};
+    return refuse_if_small(in_, limits_,
+                           too_long_ ? deflate::kTakesTooLong : "no stream in it can be opened");
   }
 
  private:
@@ -114,6 +116,7 @@ class Pdf {
     DeflateMember member(in_, std::numeric_limits<std::uint64_t>::max(), limits_, hint_);
     KIN_TRY_ASSIGN(const bool opens, member.prepare());
     tried_bytes_ += member.tried_bytes();
+    if (!opens) too_long_ = too_long_ || member.takes_too_long();
     if (!opens) return {};
     KIN_TRY(out_.coded_member(CodingId::deflate, "", member));
     hint_ = member.hint();
@@ -124,7 +127,7 @@ class Pdf {
   PeekSource& in_;
   PartSink& out_;
   const ContainerLimits& limits_;
-  bool any_ = false;
+  bool any_ = false, too_long_ = false;
   std::uint64_t tried_bytes_ = 0;  // for nothing
   std::shared_ptr<const deflate::Opener::Hint> hint_;
 };

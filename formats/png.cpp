@@ -28,7 +28,7 @@ bool is_chunk(ByteView head) {
 
 Result<void> open_png(PeekSource& in, PartSink& out, const ContainerLimits& limits) {
   KIN_TRY(take_literal(in, out, kPngSignature.size()));
-  bool any = false;
+  bool any = false, too_long = false;
   for (;;) {
     KIN_TRY_ASSIGN(const ByteView head, in.peek(kPngChunkHeader));
     if (head.empty()) break;
@@ -44,13 +44,15 @@ Result<void> open_png(PeekSource& in, PartSink& out, const ContainerLimits& limi
         any = true;
         continue;
       }
+      too_long = image.takes_too_long();
       KIN_TRY(take_rest(in, out));
       break;
     }
     const std::uint64_t length = big_endian(head.first(4));
     KIN_TRY(take_gap(in, out, kPngChunkFrame + length));
   }
-  return any ? Result<void>() : refuse_if_small(in, limits, "no image in it can be opened");
+  if (any) return {};
+  return refuse_if_small(in, limits, too_long ? deflate::kTakesTooLong : "no image in it can be opened");
 }
 
 }  // namespace

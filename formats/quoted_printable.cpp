@@ -275,7 +275,7 @@ Result<std::optional<QuotedPrintableMember>> QuotedPrintableMember::open(ByteVie
 }
 
 std::unique_ptr<ByteSource> rebuild_quoted_printable(std::unique_ptr<ByteSource> plain,
-                                                     std::unique_ptr<ByteSource> corrections) {
+                                                     std::unique_ptr<ByteSource> corrections, SearchBudget*) {
   return std::make_unique<quoted_printable::Rebuilding>(std::move(plain), std::move(corrections));
 }
 

@@ -38,6 +38,7 @@ class QuotedPrintableMember : public MemberSource {
 };
 
 std::unique_ptr<ByteSource> rebuild_quoted_printable(std::unique_ptr<ByteSource> plain,
-                                                     std::unique_ptr<ByteSource> corrections);
+                                                     std::unique_ptr<ByteSource> corrections,
+                                                     SearchBudget* search = nullptr);
 
 }  // namespace kin::formats

@@ -50,6 +50,6 @@ class Member : public MemberSource {
 };
 
 std::unique_ptr<ByteSource> rebuild(std::unique_ptr<ByteSource> plain,
-                                    std::unique_ptr<ByteSource> corrections);
+                                    std::unique_ptr<ByteSource> corrections, SearchBudget* search = nullptr);
 
 }  // namespace kin::formats::bzip2

@@ -122,7 +122,7 @@ class Rebuilding : public ByteSource {
 }  // namespace
 
 std::unique_ptr<ByteSource> rebuild(std::unique_ptr<ByteSource> plain,
-                                    std::unique_ptr<ByteSource> corrections) {
+                                    std::unique_ptr<ByteSource> corrections, SearchBudget*) {
   return std::make_unique<Rebuilding>(std::move(plain), std::move(corrections));
 }
 

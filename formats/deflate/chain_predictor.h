@@ -23,10 +23,11 @@ namespace kin::formats::deflate {
 template <class Hash>
 class ChainPredictor final : public Predictor {
  public:
-  ChainPredictor(const Parameters& parameters, std::uint32_t first, SearchTables& tables)
+  ChainPredictor(const Parameters& parameters, std::uint32_t first, SearchTables& tables, SearchWork& work)
       : parameters_(parameters),
         hash_(parameters.hash_bits),
         chains_(tables.chains),
+        work_(work),
         next_(parameters.zlib_window ? first + 1 : first) {
     const std::size_t ring = parameters.zlib_window ? kSmallRing : 2 * kSmallRing;
     chains_.start(parameters.hash_bits, ring);
@@ -207,13 +208,16 @@ class ChainPredictor final : public Predictor {
     const auto at = static_cast<std::uint32_t>(goal.here);
     longer_->insert_six(bytes_, at + goal.most - (kSix - 1));
     const Goal near = goal;
-    if (find_far(goal, head, place, chain)) return;
+    std::uint32_t steps = 0, words = 0;
+    const bool found = find_far(goal, head, place, chain, steps, words);
+    work_.steps += steps + words;
+    if (found) return;
     goal = near;
     walk_chain(goal, place, chain - kNear);
   }
 
   // Looks at so many places, from `place` on. False if there are more.
-  bool walk_chain(Goal& goal, std::int32_t& place, std::uint32_t steps_left) const {
+  bool walk_chain(Goal& goal, std::int32_t& place, std::uint32_t most_steps) const {
     const std::uint16_t* const steps = chains_.steps();
     const std::uint32_t mask = chains_.ring_mask();
     const std::uint8_t* const bytes = bytes_;
@@ -222,31 +226,39 @@ class ChainPredictor final : public Predictor {
     std::uint32_t best = goal.best;
     const std::uint16_t start = load16(scan);
     std::uint16_t end = load16(scan + best - 1);
+    std::uint32_t steps_left = most_steps, words = 0;
+    const auto counted = [&](bool ended) {
+      work_.steps += most_steps - steps_left + words;
+      return ended;
+    };
     for (;;) {
       const std::uint8_t* const match = bytes + place;
       if (load16(match + best - 1) == end && load16(match) == start) {
         const std::uint32_t length = same_bytes(scan, match, goal.most);
+        words += length / 8;
         if (length > best) {
           goal.best = best = length;
           goal.found = place;
-          if (length >= goal.nice || length == goal.most) return true;
+          if (length >= goal.nice || length == goal.most) return counted(true);
           end = load16(scan + best - 1);
         }
       }
       place -= steps[static_cast<std::uint32_t>(place) & mask];
-      if (place < last) return true;
-      if (--steps_left == 0) return false;
+      if (place < last) return counted(true);
+      if (--steps_left == 0) return counted(false);
     }
   }
 
-  // The same without a walk. False if it would take more steps: then `goal` is of no use.
-  bool find_far(Goal& goal, std::int32_t head, std::int32_t place, std::uint32_t chain) const {
+  // The same without a walk. False if it would take more steps: then `goal` is of no use. `steps` are those
+  // that were made, and `words` those that were compared.
+  bool find_far(Goal& goal, std::int32_t head, std::int32_t place, std::uint32_t chain, std::uint32_t& steps,
+                std::uint32_t& words) const {
     const auto in_chain = [&](std::int32_t to) { return longer_->steps_between(head, to) < chain; };
     const std::uint8_t* const bytes = bytes_;
     const std::uint8_t* const scan = goal.scan;
     const ByteChains<6>& six = longer_->six();
     const std::int32_t last = std::max(goal.last, longer_->floor());
-    std::uint32_t steps = 0, best = std::max(goal.best, kSix - 1);
+    std::uint32_t best = std::max(goal.best, kSix - 1);
     std::uint16_t end = load16(scan + best - 1);
     const std::uint32_t start = load32(scan);
     bool found = false;
@@ -259,6 +271,7 @@ class ChainPredictor final : public Predictor {
       if (++steps == chain) return false;
       if (load16(bytes + far + best - 1) != end || load32(bytes + far) != start) continue;
       const std::uint32_t length = same_bytes(scan, bytes + far, goal.most);
+      words += length / 8;
       if (length <= best) continue;
       if (!in_chain(far)) break;
       found = true;
@@ -286,7 +299,7 @@ class ChainPredictor final : public Predictor {
     if (goal.best < 5 && !first_of(longer_->five())) return false;
     if (goal.best < 4 && !first_of(longer_->four())) return false;
     if (goal.best >= 3) return true;
-    for (std::uint32_t left = chain - kNear; left > 0 && place >= goal.last; --left) {
+    for (std::uint32_t left = chain - kNear; left > 0 && place >= goal.last; --left, ++steps) {
       if (ByteChains<3>::same(scan, bytes + place)) {
         goal.best = 3;
         goal.found = place;
@@ -303,20 +316,22 @@ class ChainPredictor final : public Predictor {
     const auto here = static_cast<std::int32_t>(at);
     std::int32_t place = chains_.head(hash_(bytes_ + at));
     if (here - place > first_reach_) return;
-    std::uint32_t hops = 0;
-    for (std::uint32_t i = 0; i < kMostSteps; ++i) {
-      if (same_bytes(bytes_ + at, bytes_ + place, length) == length &&
-          !each(static_cast<std::uint32_t>(here - place), hops++))
-        return;
+    std::uint32_t hops = 0, words = 0, i = 0;
+    for (; i < kMostSteps; ++i) {
+      const std::uint32_t same = same_bytes(bytes_ + at, bytes_ + place, length);
+      words += same / 8;
+      if (same == length && !each(static_cast<std::uint32_t>(here - place), hops++)) break;
       place -= chains_.steps()[static_cast<std::uint32_t>(place) & chains_.ring_mask()];
-      if (here - place > reach_) return;
+      if (here - place > reach_) break;
     }
+    work_.steps += i + words;
   }
 
   Parameters parameters_;
   Hash hash_;
   const std::uint8_t* bytes_ = nullptr;
   ChainTables& chains_;
+  SearchWork& work_;
   LongChains* longer_ = nullptr;              // for encoders that look far
   std::int32_t first_reach_ = 0, reach_ = 0;  // the largest distance of a chain's first place, and of others
   std::uint32_t next_;  // lazy: all before it are inserted; greedy: none before it may be

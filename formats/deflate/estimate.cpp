@@ -20,16 +20,20 @@ namespace {
 
 constexpr std::array<std::size_t, 4> kRounds = {1024, 8192, 32768, 98304};
 constexpr std::size_t kGuessTokens = 1024;
+constexpr std::uint64_t kStepsOfTrial = 4096;  // to make and forget tables
 
 // One encoder in the race.
 class Trial {
  public:
-  Trial(const EstimateInput& input, const Parameters& parameters, std::unique_ptr<SearchTables> tables)
+  Trial(const EstimateInput& input, const Parameters& parameters, std::unique_ptr<SearchTables> tables,
+        SearchWork& work)
       : input_(input),
         parameters_(parameters),
         tables_(std::move(tables)),
-        predictor_(Predictor::make(parameters, input.window.position(), *tables_)),
+        work_(work),
+        predictor_(Predictor::make(parameters, input.window.position(), *tables_, work)),
         at_(input.window.position()) {
+    work_.steps += kStepsOfTrial + std::min(at_ - kFirstPosition, kMostDistance);
     predictor_->set_bytes(input.window.bytes(), 0);
     if (at_ > kFirstPosition) predictor_->restart(at_);
   }
@@ -42,14 +46,31 @@ class Trial {
 
   // Until so many tokens are seen in all, or more than `most_wrong` of them were not as predicted.
   void run(std::size_t tokens, std::size_t most_wrong) {
-    while (block_ < input_.blocks.size() && seen_ < tokens && wrong_ <= most_wrong) {
+    const std::uint32_t from = at_;
+    run_blocks(tokens, most_wrong);
+    work_.steps += at_ - from;
+  }
+
+  // Once it is at the end or out of the race; run() must not be called again unless at_end().
+  std::unique_ptr<SearchTables> take_tables() {
+    predictor_.reset();
+    tables_->forget(input_.window.end());
+    return std::move(tables_);
+  }
+
+ private:
+  std::uint32_t block_start() const { return at_ - into_block_; }
+
+  void run_blocks(std::size_t tokens, std::size_t most_wrong) {
+    while (block_ < input_.blocks.size() && seen_ < tokens && wrong_ <= most_wrong && !work_.is_spent()) {
       const Block& block = input_.blocks[block_];
       const bool flushed = block.flushed && parameters_.rule != BlockRule::rsyncable;
       const bool ends = flushed || parameters_.knows_block_end();
       const std::uint32_t end = ends ? block_start() + block.plain_size : input_.window.end();
       if (block.type == BlockType::stored) skip(block.plain_size, end);
       if (token_ == 0 && parameters_.parser == Parser::optimal) begin_block(block);
-      for (; token_ < block.tokens.size() && seen_ < tokens && wrong_ <= most_wrong; ++token_) {
+      for (; token_ < block.tokens.size() && seen_ < tokens && wrong_ <= most_wrong && !work_.is_spent();
+           ++token_) {
         const Token token = block.tokens[token_];
         if (predictor_->predict(at_, end) != token) ++wrong_;
         predictor_->advance(at_, token);
@@ -65,16 +86,6 @@ class Trial {
     }
   }
 
-  // Once it is at the end or out of the race; run() must not be called again unless at_end().
-  std::unique_ptr<SearchTables> take_tables() {
-    predictor_.reset();
-    tables_->forget(input_.window.end());
-    return std::move(tables_);
-  }
-
- private:
-  std::uint32_t block_start() const { return at_ - into_block_; }
-
   void begin_block(const Block& block) {
     const std::uint32_t end = at_ + block.plain_size;
     if (block.type == BlockType::fixed) predictor_->begin_block(at_, end, kFixedLitLen, kFixedDistance);
@@ -84,7 +95,7 @@ class Trial {
 
   void skip(std::uint32_t size, std::uint32_t limit) {
     if (size > 0) skipped_ = true;  // a flush leaves an empty one
-    for (const std::uint32_t end = at_ + size; at_ < end;) {
+    for (const std::uint32_t end = at_ + size; at_ < end && !work_.is_spent();) {
       Token token = predictor_->predict(at_, limit);
       if (token.length > end - at_) token = {};
       predictor_->advance(at_, token);
@@ -95,6 +106,7 @@ class Trial {
   const EstimateInput& input_;
   Parameters parameters_;
   std::unique_ptr<SearchTables> tables_;
+  SearchWork& work_;
   std::unique_ptr<Predictor> predictor_;
   std::uint32_t at_;
   std::size_t block_ = 0, token_ = 0, seen_ = 0, wrong_ = 0;
@@ -343,10 +355,11 @@ Parameters with_block_rule(const EstimateInput& input, Parameters parameters) {
   return out;
 }
 
-Estimate estimate(const EstimateInput& input, const std::optional<Parameters>& expected, bool may_guess) {
+Estimate estimate(const EstimateInput& input, const std::optional<Parameters>& expected, bool may_guess,
+                  SearchWork& work) {
   auto tables = std::make_unique<SearchTables>(input.window.left());
   if (expected) {
-    Trial trial(input, *expected, std::move(tables));
+    Trial trial(input, *expected, std::move(tables), work);
     trial.run(may_guess ? kGuessTokens : kRounds.back(), 0);
     if (trial.wrong() == 0)
       return {with_block_rule(input, *expected), trial.predicts_all() || (may_guess && only_tokens(input)),
@@ -358,9 +371,10 @@ Estimate estimate(const EstimateInput& input, const std::optional<Parameters>& e
   // One at a time, so that most leave their tables to the next.
   const Parameters rule = with_block_rule(input, Parameters{});
   for (Parameters& parameters : candidates(input, rule)) {
+    if (work.is_spent()) return {rule};
     parameters.rule = rule.rule;
     if (!tables) tables = std::make_unique<SearchTables>(input.window.left());
-    auto trial = std::make_unique<Trial>(input, parameters, std::move(tables));
+    auto trial = std::make_unique<Trial>(input, parameters, std::move(tables), work);
     trial->run(kRounds.front(), best + best / 4 + 4);
     const bool leaves = trial->wrong() > best + best / 4 + 4;
     if (trial->wrong() == 0) {
@@ -397,7 +411,7 @@ Estimate estimate(const EstimateInput& input, const std::optional<Parameters>& e
     Parameters optimal;
     optimal.parser = Parser::optimal;
     optimal.chain = 128;
-    Trial trial(input, optimal, std::make_unique<SearchTables>(input.window.left()));
+    Trial trial(input, optimal, std::make_unique<SearchTables>(input.window.left()), work);
     trial.run(std::min((*winner)->seen(), kRounds[2]), SIZE_MAX);
     if (trial.wrong() * (*winner)->seen() < (*winner)->wrong() * trial.seen()) return {optimal};
   }

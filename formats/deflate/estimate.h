@@ -4,6 +4,7 @@
 #include "formats/deflate/block.h"
 #include "formats/deflate/parameters.h"
 #include "formats/deflate/plain_window.h"
+#include "formats/deflate/search_work.h"
 
 #include <optional>
 #include <span>
@@ -27,8 +28,9 @@ struct Estimate {
 bool only_tokens(const EstimateInput& input);  // no byte is in a stored block
 
 // `expected` is tried first, and taken if it predicts every token of the trial. With `may_guess`, some
-// thousand tokens are enough to say that it predicts all.
-Estimate estimate(const EstimateInput& input, const std::optional<Parameters>& expected, bool may_guess);
+// thousand tokens are enough to say that it predicts all. Once the work is spent, the answer is of no use.
+Estimate estimate(const EstimateInput& input, const std::optional<Parameters>& expected, bool may_guess,
+                  SearchWork& work);
 // Only what the block ends tell: the rule, with the rest as it is.
 Parameters with_block_rule(const EstimateInput& input, Parameters parameters);
 

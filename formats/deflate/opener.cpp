@@ -20,6 +20,7 @@ constexpr std::size_t kDoubt = 200;
 constexpr std::uint64_t kEstimateBytes = 4 << 20;
 constexpr std::uint64_t kPigzChunk = 131072;
 constexpr std::uint32_t kMostPatience = 64;
+constexpr std::uint64_t kStepsOfStream = 4096;  // to make and forget tables
 
 std::size_t count_tokens(std::span<const Block> blocks) {
   std::size_t out = 0;
@@ -30,15 +31,18 @@ std::size_t count_tokens(std::span<const Block> blocks) {
 }  // namespace
 
 struct Opener::State {
-  State(BitReader::Read read, OpenLimits limits_given)
+  State(BitReader::Read read, const OpenLimits& limits_given)
       : bits(std::move(read)),
         limits(limits_given),
-        codec(limits_given.proven_later ? StreamCodec(record, false) : StreamCodec()),
-        decoder(limits_given.proven_later ? PieceDecoder(record) : PieceDecoder()) {}
+        codec(limits_given.proven_later ? StreamCodec(work, record, false) : StreamCodec(work)),
+        decoder(limits_given.proven_later ? PieceDecoder(work, record) : PieceDecoder(work)) {
+    work.steps = kStepsOfStream;
+  }
 
   BitReader bits;
   OpenLimits limits;
   BlockReader reader{bits, limits.block_bytes};
+  SearchWork work;
   PredictionRecord record;
   StreamCodec codec;
   PieceDecoder decoder;
@@ -61,11 +65,14 @@ struct Opener::State {
   std::uint64_t reconstruction_bytes = 0;
 
   std::uint64_t since_flush = 0, flush_gap = 0;
+  std::uint64_t steps_told = 0;  // to the budget of the file
 
   void note_flush(Block& block, const Block& next);
   Result<void> read_blocks();
   Result<void> read_block();
   Result<Piece> take_piece();
+  void allow_work();
+  void tell_work();
   bool is_hopeful(const EstimateInput& input, const Estimate& estimated, bool asked);
   std::optional<std::size_t> encode_in_hope(Piece& piece, const PieceHeader& header,
                                             const EstimateInput& input);
@@ -86,6 +93,7 @@ std::shared_ptr<const Opener::Hint> Opener::hint_of_level(int level) {
 
 std::uint64_t Opener::compressed_bytes() const { return state_->compressed_before; }
 ByteView Opener::unread() const { return state_->bits.kept(); }
+const SearchWork& Opener::work() const { return state_->work; }
 std::shared_ptr<const Opener::Hint> Opener::hint() const {
   if (!state_->started) return nullptr;
   return std::make_shared<const Hint>(*state_->parameters);
@@ -94,8 +102,11 @@ std::shared_ptr<const Opener::Hint> Opener::hint() const {
 Result<std::optional<Piece>> Opener::next() {
   if (state_->ended && state_->blocks.empty()) return std::optional<Piece>();
   KIN_TRY(state_->read_blocks());
-  KIN_TRY_ASSIGN(Piece piece, state_->take_piece());
-  return std::optional<Piece>(std::move(piece));
+  auto piece = state_->take_piece();
+  state_->tell_work();
+  if (state_->work.is_spent()) return takes_too_long();
+  if (!piece) return std::move(piece).error();
+  return std::optional<Piece>(*std::move(piece));
 }
 
 Result<void> Opener::State::read_block() {
@@ -164,6 +175,7 @@ Result<Piece> Opener::State::take_piece() {
                      plain.begin() + static_cast<std::ptrdiff_t>(plain_end));
   plain_taken = plain_end;
   codec.add_plain(piece.plain);
+  allow_work();
 
   const EstimateInput input{std::span(blocks).first(count), codec.window(), ended};
   PieceHeader header{ended, count, std::nullopt};
@@ -176,7 +188,8 @@ Result<Piece> Opener::State::take_piece() {
   }
   ask_after -= std::min<std::uint64_t>(ask_after, piece.plain.size());
   const Estimate estimated =
-      asks ? estimate(input, parameters, may_guess) : Estimate{with_block_rule(input, *parameters)};
+      asks ? estimate(input, parameters, may_guess, work) : Estimate{with_block_rule(input, *parameters)};
+  if (work.is_spent()) return takes_too_long();
   const Parameters& best = estimated.parameters;
   const bool known = whole_stream && estimated.predicts_all;
   const bool hopes = !limits.proven_later && (known || is_hopeful(input, estimated, asks));
@@ -186,6 +199,7 @@ Result<Piece> Opener::State::take_piece() {
   if (!before || best != *before) header.parameters = best;
   std::optional<std::size_t> compressed;
   if (hopes) compressed = encode_in_hope(piece, header, input);
+  if (work.is_spent()) return takes_too_long();
   if (!compressed && (hopes || !predictor_knows)) {
     // A predictor that was not asked about the piece before has to start anew. So has the decoder's, which
     // knows it by being told the parameters that it was told last.
@@ -213,6 +227,18 @@ Result<Piece> Opener::State::take_piece() {
   plain_before += keep;
   plain_taken -= keep;
   return piece;
+}
+
+// Before each piece, for all up to its end.
+void Opener::State::allow_work() {
+  const std::uint64_t bytes = plain_before + plain_taken + compressed_before + bits.position() / 8;
+  work.most = limits.always_steps + limits.steps_per_byte * bytes;
+  if (limits.search != nullptr) work.most = std::min(work.most, steps_told + limits.search->left());
+}
+
+void Opener::State::tell_work() {
+  if (limits.search != nullptr) limits.search->spend(work.steps - steps_told);
+  steps_told = work.steps;
 }
 
 // Most streams are of encoders that are predicted without fault. Of one that was so far, the tokens may be

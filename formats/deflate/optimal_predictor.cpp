@@ -25,8 +25,8 @@ std::uint32_t price(ByteView lengths, std::size_t symbol) {
 
 }  // namespace
 
-OptimalPredictor::OptimalPredictor(std::uint32_t chain, std::uint32_t first)
-    : chain_(chain), heads_(std::size_t{1} << kHashBits, kNowhere), inserted_(first) {}
+OptimalPredictor::OptimalPredictor(std::uint32_t chain, std::uint32_t first, SearchWork& work)
+    : chain_(chain), work_(work), heads_(std::size_t{1} << kHashBits, kNowhere), inserted_(first) {}
 
 void OptimalPredictor::set_bytes(const std::uint8_t* bytes, std::uint32_t dropped) {
   bytes_ = bytes;
@@ -50,14 +50,21 @@ void OptimalPredictor::insert_until(std::uint32_t end) {
 
 template <class Each>
 void OptimalPredictor::walk(std::uint32_t at, std::uint32_t most_steps, const Each& each) const {
-  std::uint32_t distance = 0, place = at;
-  for (std::uint32_t i = 0; i < most_steps; ++i) {
+  std::uint32_t distance = 0, place = at, i = 0;
+  for (; i < most_steps; ++i) {
     const std::uint32_t step = steps_[place];
     distance += step;
-    if (distance > kMostDistance || step > place) return;
+    if (distance > kMostDistance || step > place) break;
     place -= step;
-    if (!each(place, distance)) return;
+    if (!each(place, distance)) break;
   }
+  work_.steps += i;
+}
+
+std::uint32_t OptimalPredictor::compare(std::uint32_t at, std::uint32_t place, std::uint32_t most) const {
+  const std::uint32_t length = same_bytes(bytes_ + at, bytes_ + place, most);
+  work_.steps += length / 8;
+  return length;
 }
 
 void OptimalPredictor::find_matches(std::uint32_t at, std::uint32_t end) {
@@ -67,10 +74,10 @@ void OptimalPredictor::find_matches(std::uint32_t at, std::uint32_t end) {
     first_match_.push_back(static_cast<std::uint32_t>(matches_.size()));
     const std::uint32_t most = std::min(kMostMatch, end - at);
     std::uint32_t best = kLeastMatch - 1;
-    if (most < kLeastMatch) continue;
+    if (most < kLeastMatch || work_.is_spent()) continue;
     walk(at, chain_, [&](std::uint32_t place, std::uint32_t distance) {
       if (bytes_[place + best] != bytes_[at + best]) return true;
-      const std::uint32_t length = same_bytes(bytes_ + at, bytes_ + place, most);
+      const std::uint32_t length = compare(at, place, most);
       if (length > best) {
         best = length;
         if (matches_.size() - first_match_.back() == kMostMatches) matches_.pop_back();
@@ -78,6 +85,7 @@ void OptimalPredictor::find_matches(std::uint32_t at, std::uint32_t end) {
       }
       return best < most;
     });
+    work_.steps += best;  // prices to compare
   }
   first_match_.push_back(static_cast<std::uint32_t>(matches_.size()));
 }
@@ -138,7 +146,7 @@ std::optional<std::uint32_t> OptimalPredictor::hops_to(std::uint32_t at, std::ui
   if (at >= steps_.size()) return out;
   walk(at, kMostSteps, [&](std::uint32_t place, std::uint32_t here) {
     if (here == distance) out = hops;
-    if (same_bytes(bytes_ + at, bytes_ + place, length) == length) ++hops;
+    if (compare(at, place, length) == length) ++hops;
     return here < distance;
   });
   return out;
@@ -150,7 +158,7 @@ std::optional<std::uint32_t> OptimalPredictor::distance_of(std::uint32_t at, std
   std::uint32_t hops = 0;
   if (at >= steps_.size()) return out;
   walk(at, kMostSteps, [&](std::uint32_t place, std::uint32_t here) {
-    if (same_bytes(bytes_ + at, bytes_ + place, length) != length) return true;
+    if (compare(at, place, length) != length) return true;
     if (hops++ == wanted) out = here;
     return !out.has_value();
   });

@@ -19,7 +19,7 @@ namespace kin::formats::deflate {
 
 class OptimalPredictor final : public Predictor {
  public:
-  explicit OptimalPredictor(std::uint32_t chain, std::uint32_t first);
+  OptimalPredictor(std::uint32_t chain, std::uint32_t first, SearchWork& work);
 
   void set_bytes(const std::uint8_t* bytes, std::uint32_t dropped) override;
   void begin_block(std::uint32_t at, std::uint32_t end, ByteView lit_len, ByteView distance) override;
@@ -43,8 +43,10 @@ class OptimalPredictor final : public Predictor {
   void find_matches(std::uint32_t at, std::uint32_t end);
   template <class Each>
   void walk(std::uint32_t at, std::uint32_t most_steps, const Each& each) const;
+  std::uint32_t compare(std::uint32_t at, std::uint32_t place, std::uint32_t most) const;
 
   std::uint32_t chain_;
+  SearchWork& work_;
   const std::uint8_t* bytes_ = nullptr;
   std::vector<std::int32_t> heads_;   // by hash: its last place
   std::vector<std::uint16_t> steps_;  // by place: back to the one before in its chain

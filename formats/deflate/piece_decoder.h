@@ -11,8 +11,9 @@ namespace kin::formats::deflate {
 
 class PieceDecoder {
  public:
-  PieceDecoder() = default;
-  explicit PieceDecoder(PredictionRecord& replayed) : codec_(replayed, true) {}
+  // What is spent of the work makes a piece corrupt. It must outlive this.
+  explicit PieceDecoder(SearchWork& work) : codec_(work) {}
+  PieceDecoder(SearchWork& work, PredictionRecord& replayed) : codec_(work, replayed, true) {}
 
   Result<Bytes> add(ByteView plain, ByteView reconstruction);
   bool finished() const { return finished_; }

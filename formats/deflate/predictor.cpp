@@ -12,7 +12,8 @@ namespace {
 // Encoders that look for no matches, or for runs of one byte only.
 class RunPredictor final : public Predictor {
  public:
-  RunPredictor(bool finds_runs, std::uint32_t first) : finds_runs_(finds_runs), first_(first) {}
+  RunPredictor(bool finds_runs, std::uint32_t first, SearchWork& work)
+      : finds_runs_(finds_runs), first_(first), work_(work) {}
 
   void set_bytes(const std::uint8_t* bytes, std::uint32_t dropped) override {
     bytes_ = bytes;
@@ -26,6 +27,7 @@ class RunPredictor final : public Predictor {
     const std::uint8_t value = bytes_[at - 1];
     std::uint32_t length = 0;
     while (length < most && bytes_[at + length] == value) ++length;
+    work_.steps += length;
     if (length >= kLeastMatch) found_ = {static_cast<std::uint16_t>(length), 1};
     return found_;
   }
@@ -43,6 +45,7 @@ class RunPredictor final : public Predictor {
  private:
   bool finds_runs_;
   std::uint32_t first_;
+  SearchWork& work_;
   const std::uint8_t* bytes_ = nullptr;
   Token found_;
 };
@@ -50,25 +53,25 @@ class RunPredictor final : public Predictor {
 }  // namespace
 
 std::unique_ptr<Predictor> Predictor::make(const Parameters& parameters, std::uint32_t first,
-                                           SearchTables& tables) {
+                                           SearchTables& tables, SearchWork& work) {
   if (parameters.parser == Parser::literals || parameters.parser == Parser::runs)
-    return std::make_unique<RunPredictor>(parameters.parser == Parser::runs, first);
+    return std::make_unique<RunPredictor>(parameters.parser == Parser::runs, first, work);
   if (parameters.parser == Parser::optimal)
-    return std::make_unique<OptimalPredictor>(parameters.chain, first);
+    return std::make_unique<OptimalPredictor>(parameters.chain, first, work);
   if (parameters.parser == Parser::fast) return std::make_unique<FastPredictor>(parameters.hash_bits);
   switch (parameters.hash) {
     case HashKind::zlib:
-      return std::make_unique<ChainPredictor<ZlibHash>>(parameters, first, tables);
+      return std::make_unique<ChainPredictor<ZlibHash>>(parameters, first, tables, work);
     case HashKind::crc32c_3:
-      return std::make_unique<ChainPredictor<Crc32cHash<false>>>(parameters, first, tables);
+      return std::make_unique<ChainPredictor<Crc32cHash<false>>>(parameters, first, tables, work);
     case HashKind::crc32c_4:
-      return std::make_unique<ChainPredictor<Crc32cHash<true>>>(parameters, first, tables);
+      return std::make_unique<ChainPredictor<Crc32cHash<true>>>(parameters, first, tables, work);
     case HashKind::multiplied_3:
-      return std::make_unique<ChainPredictor<MultipliedHash<false>>>(parameters, first, tables);
+      return std::make_unique<ChainPredictor<MultipliedHash<false>>>(parameters, first, tables, work);
     case HashKind::multiplied_4:
-      return std::make_unique<ChainPredictor<MultipliedHash<true>>>(parameters, first, tables);
+      return std::make_unique<ChainPredictor<MultipliedHash<true>>>(parameters, first, tables, work);
     case HashKind::chromium_4:
-      return std::make_unique<ChainPredictor<ChromiumHash>>(parameters, first, tables);
+      return std::make_unique<ChainPredictor<ChromiumHash>>(parameters, first, tables, work);
   }
   return nullptr;  // decode_parameters lets no other through
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "formats/deflate/parameters.h"
+#include "formats/deflate/search_work.h"
 #include "formats/deflate/token.h"
 #include "lib/base/bytes.h"
 
@@ -24,9 +25,10 @@ struct SearchTables;
 class Predictor {
  public:
   // Positions are places in a buffer that others keep; the bytes from `first` on will be predicted. The
-  // tables are new, or have forgotten everything, and are the predictor's own until it is gone.
+  // tables are new, or have forgotten everything, and are the predictor's own until it is gone. It counts its
+  // searches in `work`, and what it answers once that is spent is of no use.
   static std::unique_ptr<Predictor> make(const Parameters& parameters, std::uint32_t first,
-                                         SearchTables& tables);
+                                         SearchTables& tables, SearchWork& work);
   virtual ~Predictor() = default;
 
   // The buffer; what was in it before is still there, `dropped` earlier in it than it was. At least

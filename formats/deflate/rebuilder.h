@@ -4,6 +4,7 @@
 
 #include "lib/base/bytes.h"
 #include "lib/base/result.h"
+#include "lib/container/search_budget.h"
 
 #include <memory>
 
@@ -11,7 +12,8 @@ namespace kin::formats::deflate {
 
 class Rebuilder {
  public:
-  Rebuilder();
+  // `search`, if given, is what it may take, and must outlive this; unsupported once it is spent.
+  explicit Rebuilder(SearchBudget* search = nullptr);
   ~Rebuilder();
 
   // The stream's bytes as far as they are known now. corrupt: these are not a piece that an Opener made, or

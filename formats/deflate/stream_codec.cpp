@@ -18,7 +18,7 @@ void StreamCodec::set_parameters(const Parameters& parameters) {
   if (replays_)
     predictor_ = std::make_unique<ReplayedPredictor>(*record_);
   else
-    predictor_ = Predictor::make(parameters, window_.position(), tables_);
+    predictor_ = Predictor::make(parameters, window_.position(), tables_, work_);
   if (record_ != nullptr && !replays_)
     predictor_ = std::make_unique<RecordingPredictor>(std::move(predictor_), *record_);
   predictor_->set_bytes(window_.bytes(), 0);

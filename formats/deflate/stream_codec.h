@@ -12,6 +12,7 @@
 #include "formats/deflate/predictor.h"
 #include "formats/deflate/range_coder.h"
 #include "formats/deflate/recorded_predictor.h"
+#include "formats/deflate/search_work.h"
 #include "formats/deflate/token_codec.h"
 
 #include <algorithm>
@@ -44,9 +45,11 @@ struct StreamState {
 
 class StreamCodec : private StreamState {
  public:
-  StreamCodec() = default;
+  // The work of its searches; code_block() fails once that is spent. It must outlive this.
+  explicit StreamCodec(SearchWork& work) : work_(work) {}
   // Records the predictor's answers, or takes them from there.
-  StreamCodec(PredictionRecord& record, bool replays) : record_(&record), replays_(replays) {}
+  StreamCodec(SearchWork& work, PredictionRecord& record, bool replays)
+      : work_(work), record_(&record), replays_(replays) {}
   // The answers from here on: nobody will ask for them again.
   void record_nothing() { record_ = nullptr; }
 
@@ -95,6 +98,7 @@ class StreamCodec : private StreamState {
   template <class Coder>
   bool code_type_first(Coder& coder, Block& block);
 
+  SearchWork& work_;
   SearchTables tables_;
   std::unique_ptr<Predictor> follower_, predictor_;
   PredictionRecord* record_ = nullptr;
@@ -136,7 +140,7 @@ bool StreamCodec::code_stored(Coder& coder, Block& block, std::uint32_t start_bi
   std::uint32_t at = window_.position();
   const std::uint32_t end = at + block.plain_size;
   const std::uint32_t limit = parameters_.knows_block_end() ? end : window_.end();
-  while (at < end) {
+  while (at < end && !work_.is_spent()) {
     Token token = predictor_->predict(at, limit);
     if (token.length > end - at) token = {};
     predictor_->advance(at, token);
@@ -197,7 +201,7 @@ bool StreamCodec::code_tokens(Coder& coder, Block& block, bool last) {
     ++i;
     if constexpr (Coder::kDecodes) block.tokens.push_back(token);
     if (by_rule ? rule.after(token) : by_count ? i == count : at == limit) break;
-    if (at == limit || coder.failed()) return false;
+    if (at == limit || coder.failed() || work_.is_spent()) return false;
   }
   block.plain_size = at - start;
   return true;
@@ -262,11 +266,12 @@ bool StreamCodec::code_block(Coder& coder, Block& block, std::uint32_t start_bit
   }
   window_.advance(block.plain_size);
   since_flush_ += block.plain_size;
+  work_.steps += block.plain_size;
   if (block.end == EndKind::flush) {
     predictor_->flushed(window_.position());
     since_flush_ = 0;
   }
-  return !coder.failed();
+  return !coder.failed() && !work_.is_spent();
 }
 
 }  // namespace kin::formats::deflate

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "lib/container/peek_source.h"
+#include "lib/container/search_budget.h"
 
 #include <memory>
 #include <span>
@@ -61,6 +62,8 @@ struct ContainerLimits {
   // Whoever asked puts the container together and compares it, before anything of it is kept; and has it
   // opened again, without this, if it is not the same. So a good guess will do where a proof would take time.
   bool proven_later = false;
+  // Must outlive the opening; none: no limit.
+  SearchBudget* search = nullptr;
 };
 
 // What formats see before they decide: as much of the content's front, or all of it. An ISO image says what
@@ -79,9 +82,10 @@ struct ContainerFormat {
 struct Coding {
   CodingId id;
   const char* name;
-  // The member's encoded bytes. corrupt: the corrections do not fit the bytes.
+  // The member's encoded bytes. corrupt: the corrections do not fit the bytes. `search`, if given, outlives
+  // the source; unsupported: it is spent.
   std::unique_ptr<ByteSource> (*rebuild)(std::unique_ptr<ByteSource> plain,
-                                         std::unique_ptr<ByteSource> corrections);
+                                         std::unique_ptr<ByteSource> corrections, SearchBudget* search);
 };
 
 // What is opened, and what is understood of what was: formats::all() has all that this kin knows. Small, to
@@ -89,6 +93,8 @@ struct Coding {
 struct Formats {
   std::span<const ContainerFormat> containers;
   std::span<const Coding> codings;
+  // Only for who opens a container, and plays what was opened before it is kept; it must outlive that.
+  SearchBudget* search = nullptr;
 };
 
 const Coding* find_coding(const Formats& formats, CodingId id);  // null: made by a newer kin

@@ -106,8 +106,8 @@ class RecipeSource : public ByteSource {
     else
       corrections = std::make_unique<ContentSource>(reader_, formats_, std::move(part->corrections), depth_,
                                                     coded_left_);
-    part_ =
-        coding->rebuild(std::make_unique<PlainBytes>(std::move(part_), coded_left_), std::move(corrections));
+    part_ = coding->rebuild(std::make_unique<PlainBytes>(std::move(part_), coded_left_),
+                            std::move(corrections), formats_.search);
     return {};
   }
 

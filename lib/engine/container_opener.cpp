@@ -40,6 +40,7 @@ struct Shared {
   std::uint64_t nested_bytes = 0;            // in all that wait
   ContainerCounts counts = {};               // of what is within the file
   bool proven_later = false;                 // see ContainerLimits
+  SearchBudget search = SearchBudget();      // of the file, and of the recipe's trial
 
   Result<void> put(NewObject object) {
     if (nested != nullptr) {
@@ -74,12 +75,13 @@ struct Shared {
 // What passes through, counted and hashed.
 class CountedSource : public ByteSource {
  public:
-  explicit CountedSource(ByteSource& source) : source_(source) {}
+  CountedSource(ByteSource& source, SearchBudget& search) : source_(source), search_(search) {}
 
   Result<std::size_t> read(std::span<std::uint8_t> into) override {
     KIN_TRY_ASSIGN(const std::size_t got, source_.read(into));
     digest_.add(into.first(got));
     size_ += got;
+    search_.add_bytes(got);
     return got;
   }
   std::uint64_t size() const { return size_; }
@@ -87,6 +89,7 @@ class CountedSource : public ByteSource {
 
  private:
   ByteSource& source_;
+  SearchBudget& search_;
   Hasher digest_;
   std::uint64_t size_ = 0;
 };
@@ -133,23 +136,26 @@ class LongBytes {
 // One container, at whatever depth.
 class Level : public PartSink {
  public:
-  Level(const ContainerOpener& opener, Shared& shared, int depth, const std::optional<Extent>& before)
+  Level(const ContainerOpener& opener, Shared& shared, int depth, const std::optional<Extent>& before,
+        SearchBudget& around)
       : opener_(opener),
         shared_(shared),
         depth_(depth),
         before_(before),
         previous_(shared.store, before),
+        search_(around.limits(), &around),
         recipe_(shared) {
     // Each level may hold this much, so deeper ones hold less.
     limits_.memory_bytes = std::max(limits_.memory_bytes >> (depth - 1), std::size_t{1} << 20);
     limits_.proven_later = shared.proven_later;
+    limits_.search = &search_;
   }
 
   Result<Extent> open(const ContainerFormat& format, ByteSource& source) {
     WireWriter start;
     encode_recipe_start(format.name, start);
     KIN_TRY(recipe_.add(start.bytes()));
-    CountedSource counted(source);
+    CountedSource counted(source, search_);
     PeekSource in(counted);
     KIN_TRY(format.open(in, *this, limits_));
     KIN_TRY(flush_literal());
@@ -259,7 +265,7 @@ class Level : public PartSink {
       KIN_TRY_ASSIGN(const ByteView start, in.peek(limits_.memory_bytes));
       if (start.size() == limits_.memory_bytes) {
         KIN_TRY_ASSIGN(const Extent extent,
-                       Level(opener_, shared_, depth_ + 1, container_of(before)).open(*format, in));
+                       Level(opener_, shared_, depth_ + 1, container_of(before), search_).open(*format, in));
         ++shared_.counts.opened[format->name];
         return std::vector{extent};
       }
@@ -277,7 +283,7 @@ class Level : public PartSink {
     const std::uint64_t bytes_before = shared_.nested_bytes;
     ContainerCounts counts_before = std::exchange(shared_.counts, {});
     MemoryView source(bytes);
-    auto extent = Level(opener_, shared_, depth_ + 1, before).open(format, source);
+    auto extent = Level(opener_, shared_, depth_ + 1, before, search_).open(format, source);
     shared_.nested = nested_before;
     shared_.nested_bytes = bytes_before;
     const ContainerCounts within = std::exchange(shared_.counts, std::move(counts_before));
@@ -314,6 +320,7 @@ class Level : public PartSink {
   const int depth_;  // 1: the file itself
   const std::optional<Extent> before_;
   PreviousMembers previous_;
+  SearchBudget search_;
   ContainerLimits limits_;
   Bytes literal_;
   LongBytes recipe_;
@@ -328,6 +335,7 @@ class FileBytes : public ByteSource {
   Result<std::size_t> read(std::span<std::uint8_t> into) override {
     auto got = file_.read(into);
     if (got) shared_.raw_bytes += *got;
+    if (got) shared_.search.add_bytes(*got);
     if (!got) failure = got.error();
     return got;
   }
@@ -400,6 +408,7 @@ Result<std::optional<Extent>> ContainerOpener::open_once(const ContainerFormat& 
   bool holding = true;
   Shared shared{store_, segmenter_, {}};
   shared.proven_later = unproven != nullptr;
+  shared.search = SearchBudget(search_limits_);
   shared.emit = [&](NewObject object) {
     if (!holding) return emit(std::move(object));
     held_bytes += object.bytes.size();
@@ -419,14 +428,18 @@ Result<std::optional<Extent>> ContainerOpener::open_once(const ContainerFormat& 
     if (counts != nullptr) counts->add_closed(format.name, reason);
     return std::optional<Extent>();
   };
-  auto extent = Level(*this, shared, 1, before).open(format, bytes);
+  auto extent = Level(*this, shared, 1, before, shared.search).open(format, bytes);
   if (bytes.failure) return *std::move(bytes.failure);
   if (!extent && is_refusal(extent.error())) return stays_closed(extent.error().message());
   if (!extent) return std::move(extent).error();
   if (holding) {
     HeldObjectsView objects(held);
-    if (!play(objects, formats_, *extent)) {
-      if (unproven == nullptr) return stays_closed("comes out otherwise");
+    Formats formats = formats_;
+    formats.search = &shared.search;
+    if (const auto played = play(objects, formats, *extent); !played) {
+      if (unproven == nullptr)
+        return stays_closed(played.error().code() == ErrorCode::unsupported ? played.error().message()
+                                                                            : "comes out otherwise");
       *unproven = true;
       return std::optional<Extent>();
     }

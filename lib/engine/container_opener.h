@@ -20,8 +20,9 @@ namespace kin {
 class ContainerOpener {
  public:
   // The segmenter cuts members, and is free again when open() returns. It must outlive this, as the store.
-  ContainerOpener(BlockStore& store, const Formats& formats, Segmenter& segmenter)
-      : store_(store), formats_(formats), segmenter_(segmenter) {}
+  ContainerOpener(BlockStore& store, const Formats& formats, Segmenter& segmenter,
+                  const SearchLimits& search_limits = {})
+      : store_(store), formats_(formats), segmenter_(segmenter), search_limits_(search_limits) {}
 
   // Nothing if no format claims it.
   const ContainerFormat* detect(ByteView head) const;
@@ -44,6 +45,7 @@ class ContainerOpener {
   BlockStore& store_;
   const Formats formats_;
   Segmenter& segmenter_;
+  const SearchLimits search_limits_;
 };
 
 }  // namespace kin

@@ -105,6 +105,47 @@ for bit in range(32):
 museum["quine.gz"] = quine(solution)
 assert gzip.decompress(museum["quine.gz"]) == museum["quine.gz"]
 
+
+# Matches that no encoder would choose, which take whoever looks for his reasons as long as can be: in text of two letters,
+# and from far away in zeros.
+def fixed_blocks(tokens):  # a number is a literal below 144; length and distance: a match, of up to 10 bytes or 258
+    bits, count, out = 0, 0, bytearray()
+
+    def put(value, width, is_code=False):
+        nonlocal bits, count
+        bits |= (int(f"{value:0{width}b}"[::-1], 2) if is_code else value) << count
+        count += width
+        while count >= 8:
+            out.append(bits & 255)
+            bits >>= 8
+            count -= 8
+
+    for i, token in enumerate(tokens):
+        if i % 16383 == 0:
+            if i > 0:
+                put(0, 7, True)
+            put(2 | (i + 16383 >= len(tokens)), 3)
+        if isinstance(token, int):
+            put(48 + token, 8, True)
+            continue
+        length, distance = token
+        put(*((197, 8) if length == 258 else (length - 2, 7)), True)
+        extra = max((distance - 1).bit_length() - 2, 0)
+        symbol = 2 * extra + (distance - 1 >> extra)
+        put(symbol, 5, True)
+        put(distance - 1 & (1 << extra) - 1, extra)
+    put(0, 7, True)
+    return bytes(out) + bytes([bits])
+
+
+tokens, size = [97 + chance.randrange(2) for _ in range(40)], 40
+while size < 30000:
+    tokens.append((chance.randint(3, 10), chance.randint(1, size)) if chance.random() < 0.8 else 97 + chance.randrange(2))
+    size += 1 if isinstance(tokens[-1], int) else tokens[-1][0]
+slow = gz(b"")[:10] + fixed_blocks(tokens) + bytes(8)
+assert len(zlib.decompressobj(-15).decompress(slow[10:])) == size
+museum["walk.gz"] = gz(b"")[:10] + fixed_blocks([0] + [(258, 4090 if i > 20 and i % 4 == 3 else 1) for i in range(150000)]) + bytes(8)
+
 # ---- bzip2: 45 MB in one block of 40 bytes or so.
 block = bz2.compress(bytes(45_000_000))
 museum["bomb.bz2"] = block * 25
@@ -180,6 +221,7 @@ def tar_entry(name, data, kind=b"0"):
     return tar_header(name, b"%011o" % len(data), kind) + data + bytes(-len(data) % 512)
 
 
+museum["search.tgz"] = gz(b"".join(tar_entry(b"%d.gz" % i, slow) for i in range(200)), 9)
 museum["base256.tar"] = b"".join(
     tar_header(b"n", field) + text[:700] for field in
     (b"\xff" * 12, b"\x80" + b"\xff" * 11, b"\x80" + bytes(3) + b"\x7f" + b"\xff" * 7, b"\xff" * 11 + b"\0", b"-0000000001"))
@@ -328,6 +370,7 @@ PYTHON
 run 0 init --plain
 bounded -j 2 backup museum
 says "opened"
+says "the search for matches takes too long"
 bounded -j 2 restore latest --verify --target back
 same museum back/museum
 bounded check --read-data

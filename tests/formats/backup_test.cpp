@@ -331,7 +331,8 @@ TEST_CASE("a check of all data tells that a container does not come out as it we
     Result<std::size_t> read(std::span<std::uint8_t>) override { return std::size_t{0}; }
   };
   static const Coding kWrong[] = {
-      {CodingId::deflate, "deflate", [](std::unique_ptr<ByteSource>, std::unique_ptr<ByteSource>) {
+      {CodingId::deflate, "deflate",
+       [](std::unique_ptr<ByteSource>, std::unique_ptr<ByteSource>, SearchBudget*) {
          return std::unique_ptr<ByteSource>(std::make_unique<Nothing>());
        }}};
   back_up(*repository, request_for(dir / "in"));

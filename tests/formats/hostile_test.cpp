@@ -1,6 +1,7 @@
 // Containers and recipes that are damaged, or made to do harm: a container stays closed or comes back
 // exactly, a recipe gives its bytes or an error, and nothing takes memory or time without end.
 #include "lib/container/recipe.h"
+#include "tests/formats/deflate/hostile_streams.h"
 #include "tests/support/opened_container.h"
 #include "tests/support/random_bytes.h"
 
@@ -150,6 +151,57 @@ TEST_CASE("a zip of headers within headers does not take for ever", "[containers
   while (bytes.size() < (4 << 20)) append(bytes, unit);
   bytes.push_back(0xff);  // no block
   check_closed_or_exact(bytes);
+}
+
+namespace {
+
+// Opens it as a backup does.
+ContainerCounts counts_of(const Bytes& bytes, const SearchLimits& limits) {
+  Segmenter segmenter(any_store());
+  ContainerOpener opener(any_store(), formats::all(), segmenter, limits);
+  MemorySource source(bytes);
+  ContainerCounts counts;
+  value_of(opener.open(
+      source, [](const NewObject&) { return true; }, &counts));
+  return counts;
+}
+
+Bytes as_gzip(ByteView stream) {
+  Bytes out = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff};
+  append(out, stream);
+  append(out, Bytes(8));  // sums, which nobody compares
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a small file of streams that are slow to search stays closed, and says why",
+          "[containers][hostile]") {
+  const std::pair<std::string, std::string> reason("gzip", "the search for matches takes too long");
+  const Bytes slow = as_gzip(two_letters(1, 30'000));
+  // One may be; but there are many in the space of a few. With the limits that a backup has, it would be
+  // fifty.
+  const SearchLimits limits{1 << 27, 512};
+  CHECK(counts_of(slow, limits).closed[reason] == 0);
+  TempDir dir;
+  for (int i = 0; i < 100; ++i) write_bytes(dir / fmt::format("{}.gz", i), slow);
+  run_in(dir,
+         "tar --format=ustar -cf many.tar *.gz && gzip -9n <many.tar >many.tgz && test $(wc -c <many.tgz) "
+         "-lt 30000");
+  const Bytes many = read_bytes(dir / "many.tgz");
+  ContainerCounts counts = counts_of(many, limits);
+  CHECK(counts.closed[reason] > 90);
+  CHECK(counts.closed[reason] < 100);
+  // What they are in opens all the same.
+  CHECK(counts.opened["tar"] == 1);
+  CHECK(counts.opened["gzip"] >= 1);
+  // Nor does it take more in the company of what is large.
+  run_in(dir, "head -c 2000000 /dev/urandom >noise && tar --format=ustar -cf all.tar noise many.tgz");
+  counts = counts_of(read_bytes(dir / "all.tar"), limits);
+  CHECK(counts.closed[reason] > 90);
+  CHECK(counts.opened["tar"] == 2);
+  counts = counts_of(as_gzip(far_zeros(50'000)), limits);
+  CHECK(counts.closed == std::map<std::pair<std::string, std::string>, std::uint64_t>{{reason, 1}});
 }
 
 TEST_CASE("a recipe with any byte changed gives an error or the right bytes", "[recipe][hostile]") {

@@ -236,7 +236,7 @@ TEST_CASE("corrections that are cut or changed anywhere give an error, or end", 
     REQUIRE(corrections.size() > 4);
     const auto result = [&](Bytes other) {
       const auto source =
-          rebuild(std::make_unique<MemorySource>(plain), std::make_unique<MemorySource>(other));
+          rebuild(std::make_unique<MemorySource>(plain), std::make_unique<MemorySource>(other), nullptr);
       // Forged lengths are long; whoever reads has a size to compare with.
       LimitedSource limited(*source, 64 << 10);
       return read_to_end(limited);

@@ -42,7 +42,8 @@ std::vector<Parameters> various_parameters() {
 // All that is predicted, with a flush on the way; the buffer loses its first bytes at `drop_at`, if not 0.
 std::vector<Token> predictions(const Bytes& bytes, const Parameters& parameters, SearchTables& tables,
                                std::uint32_t drop_at = 0) {
-  const auto predictor = Predictor::make(parameters, kFirstPosition, tables);
+  SearchWork work;
+  const auto predictor = Predictor::make(parameters, kFirstPosition, tables, work);
   predictor->set_bytes(bytes.data(), 0);
   std::vector<Token> out;
   std::uint32_t dropped = 0;

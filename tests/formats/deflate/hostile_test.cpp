@@ -5,6 +5,7 @@
 #include "formats/deflate/piece_header.h"
 #include "formats/deflate/rebuilder.h"
 #include "formats/deflate/whole.h"
+#include "tests/formats/deflate/hostile_streams.h"
 #include "tests/formats/deflate/streams.h"
 #include "tests/support/damage.h"
 
@@ -154,6 +155,84 @@ TEST_CASE("a stream whose reconstruction is not worth it is refused", "[deflate]
   limits.most_percent = 0;
   const ZlibOptions irregular{.flush = Z_BLOCK, .flush_every = 61};
   CHECK(code_of(open_stream(zlib_stream(plain, irregular), limits)) == ErrorCode::unsupported);
+}
+
+// Opens it to its end, or to where it is refused; gives the steps that took.
+Result<std::uint64_t> steps_to_open(ByteView stream, const OpenLimits& limits) {
+  Opener opener(
+      [&](std::span<std::uint8_t> into) -> Result<std::size_t> {
+        const std::size_t size = std::min(into.size(), stream.size());
+        std::copy_n(stream.begin(), size, into.begin());
+        stream = stream.subspan(size);
+        return size;
+      },
+      limits);
+  for (;;) {
+    const auto piece = opener.next();
+    // The last step may have been a long one.
+    REQUIRE(opener.work().steps < opener.work().most + (1 << 20));
+    REQUIRE(opener.work().is_spent() == (!piece && piece.error().message() == kTakesTooLong));
+    if (!piece) return piece.error();
+    if (!*piece) return opener.work().steps;
+  }
+}
+
+OpenLimits any_work() {
+  OpenLimits limits;
+  limits.always_steps = UINT64_MAX / 2;
+  limits.steps_per_byte = 0;
+  limits.most_percent = 10000;
+  return limits;
+}
+
+TEST_CASE("a stream whose matches take too long to search for is refused", "[deflate]") {
+  for (const bool proven_later : {false, true}) {
+    OpenLimits limits;
+    limits.proven_later = proven_later;
+    limits.steps_per_byte = 64;
+    for (const Bytes& stream : {testing::far_zeros(10'000), testing::two_letters(1, 50'000)}) {
+      const auto steps = steps_to_open(stream, limits);
+      REQUIRE(!steps);
+      CHECK(steps.error().code() == ErrorCode::unsupported);
+      CHECK(steps.error().message() == kTakesTooLong);
+    }
+  }
+}
+
+TEST_CASE("streams of known encoders take a tenth of the steps they may, at most", "[deflate]") {
+  const OpenLimits limits;
+  const Bytes plain = testing::mixed_content(2 << 20);
+  for (int level = 1; level <= 9; ++level)
+    for (const std::size_t size : {std::size_t{300}, std::size_t{5000}, std::size_t{100'000}, plain.size()}) {
+      const Bytes stream = zlib_stream(ByteView(plain).first(size), {.level = level});
+      const std::uint64_t steps = value_of(steps_to_open(stream, any_work()));
+      INFO("level " << level << ", " << size << " bytes: " << steps << " steps");
+      CHECK(steps < (limits.always_steps + limits.steps_per_byte * (size + stream.size())) / 10);
+    }
+}
+
+TEST_CASE("streams that share a budget stop where it is spent, and what was opened is rebuilt", "[deflate]") {
+  const Bytes stream = testing::two_letters(2, 5'000);
+  const std::uint64_t alone = value_of(steps_to_open(stream, any_work()));
+  SearchBudget budget({6 * alone, 0});
+  OpenLimits limits = any_work();
+  limits.search = &budget;
+  const std::uint64_t has = budget.left();
+  std::uint64_t opened = 0;
+  while (opened < 100 && steps_to_open(stream, limits)) ++opened;
+  CHECK(opened == has / alone);
+  CHECK(budget.left() == 0);
+  const auto refused = steps_to_open(stream, limits);
+  REQUIRE(!refused);
+  CHECK(refused.error().message() == kTakesTooLong);
+  // Whoever restores has no budget, whatever there was to open it.
+  const Opened whole = value_of(open_stream(stream, any_work()));
+  CHECK((value_of(rebuild_stream(whole.plain, whole.reconstruction)) == stream));
+  // Whoever tries before he keeps it has one.
+  Rebuilder rebuilder(&budget);
+  WireReader in(whole.reconstruction);
+  CHECK(in.varint() == whole.plain.size());
+  CHECK(code_of(rebuilder.add(whole.plain, in.blob())) == ErrorCode::unsupported);
 }
 
 TEST_CASE("a reader's error is handed on", "[deflate]") {

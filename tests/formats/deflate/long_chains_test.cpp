@@ -104,7 +104,8 @@ TEST_CASE("a far search finds what a walk along the whole chain finds", "[deflat
         parameters.flush = FlushHistory::clear;
         if (expected_bytes == 0) parameters.hash_bits = 9;
         SearchTables tables(expected_bytes);
-        const auto predictor = Predictor::make(parameters, kFirstPosition, tables);
+        SearchWork work;
+        const auto predictor = Predictor::make(parameters, kFirstPosition, tables, work);
         predictor->set_bytes(bytes.data(), 0);
         PlainParser plain(parameters, bytes, end);
         std::size_t differences = 0;
