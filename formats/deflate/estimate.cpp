@@ -118,6 +118,7 @@ class Trial {
 struct Traits {
   std::uint32_t longest_distance = 0;
   std::uint32_t shortest_match = kMostMatch;
+  std::size_t few_bytes = 0;  // matches of up to 16
   bool matches = false, only_runs = true, flushes = false;
   std::uint64_t plain = 0;
 };
@@ -133,10 +134,16 @@ Traits traits_of(const EstimateInput& input) {
       if (token.distance != 1) out.only_runs = false;
       out.longest_distance = std::max<std::uint32_t>(out.longest_distance, token.distance);
       out.shortest_match = std::min<std::uint32_t>(out.shortest_match, token.length);
+      if (token.length <= 16) ++out.few_bytes;
     }
   }
   return out;
 }
+
+// Without a match of up to 5 it may be zlib's Z_FILTERED, which libpng asks for; with many that are little
+// longer, it hardly is anything else.
+bool may_be_filtered(const Traits& traits) { return traits.shortest_match > 5; }
+bool is_filtered(const Traits& traits) { return may_be_filtered(traits) && traits.few_bytes >= 32; }
 
 void add_zlib_levels(std::vector<Parameters>& out, const Parameters& base, const Traits& traits) {
   for (const int level : {6, 9, 1, 5, 4, 3, 2, 7, 8}) {
@@ -253,6 +260,13 @@ std::vector<Parameters> candidates(const EstimateInput& input, const Parameters&
     if (rule.rule == BlockRule::tokens && rule.block_log == 14) hash_bits = {15};
     std::uint8_t window_bits = 15;
     while (window_bits > 9 && (1U << (window_bits - 1)) >= traits.longest_distance + 262) --window_bits;
+    const auto add_filtered = [&] {
+      base.hash_bits = hash_bits.front();
+      base.filtered = true;
+      add_zlib_levels(out, base, traits);
+      base.filtered = false;
+    };
+    if (is_filtered(traits)) add_filtered();
     for (const std::uint8_t bits : hash_bits) {
       base.hash_bits = bits;
       add_zlib_levels(out, base, traits);
@@ -270,11 +284,7 @@ std::vector<Parameters> candidates(const EstimateInput& input, const Parameters&
     base.hash = HashKind::chromium_4;
     add_zlib_levels(out, base, traits);
     base.hash = HashKind::zlib;
-    base.hash_bits = hash_bits.front();
-    if (traits.shortest_match > 5) {
-      base.filtered = true;
-      add_zlib_levels(out, base, traits);
-    }
+    if (may_be_filtered(traits) && !is_filtered(traits)) add_filtered();
   }
   add_others(out);
   return out;

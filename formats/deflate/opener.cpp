@@ -20,7 +20,8 @@ constexpr std::size_t kDoubt = 200;
 constexpr std::uint64_t kEstimateBytes = 4 << 20;
 constexpr std::uint64_t kPigzChunk = 131072;
 constexpr std::uint32_t kMostPatience = 64;
-constexpr std::uint64_t kStepsOfStream = 4096;  // to make and forget tables
+constexpr std::uint64_t kMostUnproven = 4 << 20;  // plain bytes of a stream
+constexpr std::uint64_t kStepsOfStream = 4096;    // to make and forget tables
 
 std::size_t count_tokens(std::span<const Block> blocks) {
   std::size_t out = 0;
@@ -50,6 +51,7 @@ struct Opener::State {
   bool started = false;
   bool doubt = true;
   std::uint64_t ask_after = 0, next_wait = kEstimateBytes;  // bytes of plain
+  bool in_hope = true;                                      // all pieces so far
   bool predictor_knows = true;                              // the codec's, all that is before the next piece
   std::uint32_t patience = 0, next_patience = 2;            // pieces until there is hope again
 
@@ -192,7 +194,12 @@ Result<Piece> Opener::State::take_piece() {
   if (work.is_spent()) return takes_too_long();
   const Parameters& best = estimated.parameters;
   const bool known = whole_stream && estimated.predicts_all;
-  const bool hopes = !limits.proven_later && (known || is_hopeful(input, estimated, asks));
+  // Who proves it later opens all of it again if hope was in vain, so he hopes only for short streams, and
+  // only as long as it seems to go well.
+  const bool may_hope =
+      !limits.proven_later || (!whole_stream && in_hope && plain_before + plain_taken <= kMostUnproven);
+  const bool hopes = may_hope && ((known && !limits.proven_later) || is_hopeful(input, estimated, asks));
+  in_hope = hopes;
   const std::optional<Parameters> before = started ? parameters : std::nullopt;
   parameters = best;
   started = true;
