@@ -204,6 +204,80 @@ TEST_CASE("a small file of streams that are slow to search stays closed, and say
   CHECK(counts.closed == std::map<std::pair<std::string, std::string>, std::uint64_t>{{reason, 1}});
 }
 
+namespace {
+
+class CountedMembers : public PartSink {
+ public:
+  Result<void> literal(ByteView) override { return {}; }
+  Result<void> member(std::string_view name, ByteSource& bytes) override {
+    if (!name.empty()) ++named;
+    KIN_TRY(read_to_end(bytes));
+    return {};
+  }
+  Result<void> coded_member(CodingId, std::string_view, MemberSource&) override { return {}; }
+
+  std::size_t named = 0;
+};
+
+Bytes iso_record(char kind, std::uint32_t block, std::uint32_t size, bool directory) {
+  Bytes out(34);
+  out[0] = 34;
+  for (std::size_t i = 0; i < 4; ++i) {
+    out[2 + i] = static_cast<std::uint8_t>(block >> (8 * i));
+    out[10 + i] = static_cast<std::uint8_t>(size >> (8 * i));
+  }
+  out[25] = directory ? 2 : 0;
+  out[32] = 1;
+  out[33] = static_cast<std::uint8_t>(kind);
+  return out;
+}
+
+// Directories that say they have one byte each, while each is a sector of records: of the next directory, and
+// of files of one byte behind them all. Blocks are of one byte, so that files share sectors.
+Bytes iso_of_directories(std::uint32_t directories, std::uint32_t files) {
+  constexpr std::uint32_t kBytes = 2048, kFirst = 18 * kBytes;
+  Bytes image(16 * kBytes);
+  Bytes volume = {1, 'C', 'D', '0', '0', '1', 1};
+  volume.resize(128);
+  volume.insert(volume.end(), {1, 0});
+  volume.resize(156);
+  append(volume, iso_record('\0', kFirst, 1, true));
+  volume.resize(kBytes);
+  append(image, volume);
+  Bytes end = {255, 'C', 'D', '0', '0', '1', 1};
+  end.resize(kBytes);
+  append(image, end);
+  for (std::uint32_t i = 0; i < directories; ++i) {
+    Bytes sector = iso_record('D', kFirst + (i + 1) * kBytes, 1, i + 1 < directories);
+    for (std::uint32_t n = 0; n < files; ++n)
+      append(sector, iso_record('F', kFirst + (directories + 1) * kBytes + i * files + n, 1, false));
+    sector.resize(kBytes);
+    append(image, sector);
+  }
+  image.resize(image.size() + kBytes + directories * files, 'x');
+  return image;
+}
+
+}  // namespace
+
+TEST_CASE("an ISO image of endless directories makes nobody remember all their files",
+          "[containers][hostile]") {
+  constexpr std::uint32_t kMostSectors = 4096, kFiles = 50;
+  const auto named = [&](std::uint32_t directories) {
+    MemorySource source(iso_of_directories(directories, kFiles));
+    PeekSource in(source);
+    CountedMembers members;
+    require_ok(formats::kIso.open(in, members, {}));
+    return members.named;
+  };
+  CHECK(named(100) == 100 * kFiles + 1);  // the last one's next is a file
+  CHECK(named(kMostSectors) == kMostSectors * kFiles + 1);
+  CHECK(named(kMostSectors + 1000) == kMostSectors * kFiles);
+  const Bytes image = iso_of_directories(200, kFiles);
+  OpenedContainer opened = open_container(image);
+  check_exact(opened, image);
+}
+
 TEST_CASE("a recipe with any byte changed gives an error or the right bytes", "[recipe][hostile]") {
   for (const Bytes& whole : small_containers()) {
     OpenedContainer opened = open_container(whole);
