@@ -22,74 +22,152 @@ std::string coding_name(CodingId id) {
   return coding != nullptr ? coding->name : fmt::format("coding {}", static_cast<int>(id));
 }
 
+struct ContainerMember {
+  std::string name;    // empty if the format has none
+  std::string coding;  // how it stood there; empty: as it is
+  std::string type;    // if it was opened in turn
+  std::uint64_t size = 0;
+  std::uint64_t corrections = 0;  // bytes
+};
+
+// Hears of the members in order, and of those within a member between its begin and its end.
+class MemberSink {
+ public:
+  virtual ~MemberSink() = default;
+  // False: it has heard enough, and nothing more is read.
+  virtual bool begin(const ContainerMember& member) = 0;
+  virtual void end() = 0;
+};
+
 class Reading {
  public:
-  Reading(Context& context, store::Repository& repository, ContainerTree& tree)
-      : context_(context), repository_(repository), tree_(tree) {}
+  Reading(Context& context, store::Repository& repository, ContainerTree& tree, MemberSink* sink)
+      : context_(context), repository_(repository), tree_(tree), sink_(sink) {}
 
-  Result<void> read(const Extent& container, int depth, std::string& type,
-                    std::vector<ContainerMember>& members) {
-    if (depth > kMostContainerDepth) return Error(ErrorCode::corrupt, "containers are nested too deep");
-    KIN_TRY_ASSIGN(const auto bytes, open_recipe(repository_, container));
+  Result<void> run() {
+    KIN_TRY_ASSIGN(const auto bytes, open_recipe(repository_, tree_.container));
     RecipeReader recipe(*bytes);
-    for (;;) {
-      if (context_.stop().stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
-      KIN_TRY_ASSIGN(const std::optional<RecipePart> part, recipe.next());
-      type = recipe.type();
-      if (!part) return {};
-      if (part->is_literal()) {
-        tree_.literal_bytes += part->literal.size();
-        continue;
-      }
-      ContainerMember member{part->name,
-                             coding_name(part->coding),
-                             {},
-                             size_of(part->content),
-                             part->inline_corrections.size() + size_of(part->corrections),
-                             {}};
-      ++tree_.count;
-      tree_.corrections += member.corrections;
-      if (tree_.count > kMostMembers) continue;
-      if (part->content.size() == 1 && part->content[0].kind == Extent::Kind::container)
-        KIN_TRY(read(part->content[0], depth + 1, member.type, member.members));
-      members.push_back(std::move(member));
-    }
+    KIN_TRY_ASSIGN(std::optional<RecipePart> part, recipe.next());
+    tree_.type = recipe.type();
+    return read(recipe, std::move(part), 1);
   }
 
  private:
+  // From `part` on.
+  Result<void> read(RecipeReader& recipe, std::optional<RecipePart> part, int depth) {
+    while (part && !enough_) {
+      if (context_.stop().stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
+      if (part->is_literal())
+        tree_.literal_bytes += part->literal.size();
+      else
+        KIN_TRY(read_member(*part, depth));
+      KIN_TRY_ASSIGN(part, recipe.next());
+    }
+    return {};
+  }
+
+  Result<void> read_member(const RecipePart& part, int depth) {
+    ContainerMember member{part.name,
+                           coding_name(part.coding),
+                           {},
+                           size_of(part.content),
+                           part.inline_corrections.size() + size_of(part.corrections)};
+    ++tree_.count;
+    tree_.corrections += member.corrections;
+    if (tree_.count > kMostMembers) return {};
+    if (part.content.size() != 1 || part.content[0].kind != Extent::Kind::container) {
+      begin(member);
+      end();
+      return {};
+    }
+    if (depth >= kMostContainerDepth) return Error(ErrorCode::corrupt, "containers are nested too deep");
+    KIN_TRY_ASSIGN(const auto bytes, open_recipe(repository_, part.content[0]));
+    RecipeReader recipe(*bytes);
+    KIN_TRY_ASSIGN(std::optional<RecipePart> first, recipe.next());
+    member.type = recipe.type();
+    begin(member);
+    KIN_TRY(read(recipe, std::move(first), depth + 1));
+    end();
+    return {};
+  }
+
+  void begin(const ContainerMember& member) {
+    if (sink_ != nullptr && !sink_->begin(member)) enough_ = true;
+  }
+  void end() {
+    if (sink_ != nullptr) sink_->end();
+  }
+
   Context& context_;
   store::Repository& repository_;
   ContainerTree& tree_;
+  MemberSink* const sink_;
+  bool enough_ = false;
 };
 
-void print_members(Context& context, const std::vector<ContainerMember>& members, std::size_t indent,
-                   std::size_t& left) {
-  for (const ContainerMember& member : members) {
-    if (left == 0) return;
-    --left;
-    std::string name = std::string(2 * indent, ' ') + (member.name.empty() ? "-" : printable(member.name));
-    if (!member.members.empty()) name += ":";
+class MemberLines : public MemberSink {
+ public:
+  MemberLines(Context& context, std::size_t most) : context_(context), left_(most) {}
+
+  bool begin(const ContainerMember& member) override {
+    if (left_ > 0) print(member);
+    ++depth_;
+    if (left_ > 0) --left_;
+    return left_ > 0;
+  }
+  void end() override { --depth_; }
+
+ private:
+  void print(const ContainerMember& member) {
+    std::string name = std::string(2 * depth_, ' ') + (member.name.empty() ? "-" : printable(member.name));
+    if (!member.type.empty()) name += ":";
     std::string line =
         fmt::format("{:<44} {:<17} {:<13} {}", name, member.coding.empty() ? "as it is" : member.coding,
                     human_bytes(member.size), member.coding.empty() ? "" : human_bytes(member.corrections));
     line.erase(line.find_last_not_of(' ') + 1);
-    context.print_always(line);
-    print_members(context, member.members, indent + 1, left);
+    context_.print_always(line);
   }
-}
 
-Json members_json(const std::vector<ContainerMember>& members) {
-  Json out = Json::array();
-  for (const ContainerMember& member : members) {
+  Context& context_;
+  std::size_t left_, depth_ = 0;
+};
+
+// The members of an array that was begun.
+class MembersJson : public MemberSink {
+ public:
+  explicit MembersJson(JsonWriter& out) : out_(out) {}
+
+  bool begin(const ContainerMember& member) override {
+    if (!has_members_.empty() && !has_members_.back()) {
+      out_.begin_array("members");
+      has_members_.back() = true;
+    }
+    has_members_.push_back(false);
     Json fields{{"coding", member.coding.empty() ? "none" : member.coding},
                 {"size", member.size},
                 {"corrections_size", member.corrections}};
     set_path(fields, "name", member.name);
-    if (!member.members.empty()) fields["members"] = members_json(member.members);
     if (!member.type.empty()) fields["type"] = printable(member.type);
-    out.push_back(std::move(fields));
+    out_.begin_object();
+    out_.fields(fields);
+    return true;
   }
-  return out;
+  void end() override {
+    if (has_members_.back()) out_.end();
+    has_members_.pop_back();
+    out_.end();
+  }
+
+ private:
+  JsonWriter& out_;
+  std::vector<bool> has_members_;  // of each that was begun, so far
+};
+
+Result<void> tell_members(Context& context, store::Repository& repository, const ContainerTree& tree,
+                          MemberSink& sink) {
+  ContainerTree again;
+  again.container = tree.container;
+  return Reading(context, repository, again, &sink).run();
 }
 
 }  // namespace
@@ -97,24 +175,32 @@ Json members_json(const std::vector<ContainerMember>& members) {
 Result<ContainerTree> container_tree(Context& context, store::Repository& repository,
                                      const Extent& container) {
   ContainerTree tree;
-  KIN_TRY(Reading(context, repository, tree).read(container, 1, tree.type, tree.members));
+  tree.container = container;
+  KIN_TRY(Reading(context, repository, tree, nullptr).run());
   return tree;
 }
 
-void print_tree(Context& context, const ContainerTree& tree, std::size_t most) {
+Result<void> print_tree(Context& context, store::Repository& repository, const ContainerTree& tree,
+                        std::size_t most) {
   context.print_always(fmt::format("{:<44} {:<17} {:<13} {}", "member", "coding", "size", "corrections"));
-  std::size_t left = most;
-  print_members(context, tree.members, 0, left);
+  MemberLines lines(context, most);
+  KIN_TRY(tell_members(context, repository, tree, lines));
   if (tree.count > most)
     context.print_always(fmt::format("and {} more (-v lists all)", grouped(tree.count - most)));
+  return {};
 }
 
-Json tree_json(const ContainerTree& tree) {
-  return {{"type", printable(tree.type)},
-          {"members", members_json(tree.members)},
-          {"members_count", tree.count},
-          {"literal_size", tree.literal_bytes},
-          {"corrections_size", tree.corrections}};
+Result<void> write_tree(Context& context, store::Repository& repository, const ContainerTree& tree,
+                        JsonWriter& out) {
+  out.begin_array("members");
+  MembersJson members(out);
+  KIN_TRY(tell_members(context, repository, tree, members));
+  out.end();
+  out.fields({{"type", printable(tree.type)},
+              {"members_count", tree.count},
+              {"literal_size", tree.literal_bytes},
+              {"corrections_size", tree.corrections}});
+  return {};
 }
 
 }  // namespace kin::cmd

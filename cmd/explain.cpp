@@ -3,6 +3,7 @@
 #include "lib/container/content_source.h"
 #include "store/object_storage.h"
 
+#include <functional>
 #include <set>
 
 namespace kin::cmd {
@@ -38,41 +39,47 @@ struct ExplainTotals {
   bool damaged = false;
 };
 
+// Told in two passes, since bases are looked for in between: the first counts, and the second tells of one
+// piece after the other. So what is held is an id or two for each object, and not all that is told of it.
 class Explanation {
  public:
   Explanation(Context& context, store::Repository& repository, const TreePlace& place)
-      : context_(context), repository_(repository), place_(place) {}
+      : context_(context),
+        repository_(repository),
+        place_(place),
+        chains_(repository),
+        tells_all_(context.options.json || context.options.verbose > 0) {}
 
   Result<void> gather() {
     KIN_TRY(for_each_extent(
-        repository_, place_.node.content,
-        [&](const Extent& extent, std::uint64_t offset) {
-          return extent.kind == Extent::Kind::container ? add_container(extent, offset)
-                                                        : add(Piece{extent, offset});
-        },
-        [&](const ObjectId& list) { return count_list(list), true; }));
-    std::unordered_set<ObjectId, ObjectIdHash> bases;
-    for (const Piece& piece : pieces_)
-      for (const store::StoredObject& link : piece.chain.links)
-        if (link.base) bases.insert(*link.base);
+        repository_, place_.node.content, [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
+          if (extent.kind != Extent::Kind::container) return {};
+          KIN_TRY_ASSIGN(ContainerTree tree, container_tree(context_, repository_, extent));
+          containers_.push_back({offset, std::move(tree)});
+          return {};
+        }));
+    KIN_TRY(for_each_piece([&](Piece piece) { return add(std::move(piece)); },
+                           [&](const ObjectId& list) { count_list(list); }));
     KIN_TRY_ASSIGN(origins_,
-                   find_origins(context_, repository_, place_.snapshot, std::move(bases), totals_.damaged));
+                   find_origins(context_, repository_, place_.snapshot, std::move(bases_), totals_.damaged));
     return {};
   }
 
   bool damaged() const { return totals_.damaged; }
-  void print() const;
-  Json json() const;
+  Result<void> print();
+  Result<void> write_json(JsonWriter& out);
 
  private:
   struct Container {
-    Extent extent;
     std::uint64_t offset = 0;
     ContainerTree tree;
   };
+  using VisitPiece = std::function<Result<void>(Piece piece)>;
 
+  Result<void> for_each_piece(const VisitPiece& visit,
+                              const std::function<void(const ObjectId& list)>& visit_list);
+  Result<void> for_each_told(const VisitPiece& visit);
   Result<void> add(Piece piece);
-  Result<void> add_container(const Extent& container, std::uint64_t offset);
   void count_list(const ObjectId& list);
   void print_piece(const Piece& piece) const;
   std::string origin_text(const ObjectId& base) const;
@@ -82,10 +89,12 @@ class Explanation {
   Context& context_;
   store::Repository& repository_;
   const TreePlace& place_;
-  std::vector<Piece> pieces_;  // that are told of one by one
+  store::StorageChains chains_;
+  const bool tells_all_;  // and not only of the first
+  std::vector<Piece> first_;
   std::vector<Container> containers_;
   ExplainTotals totals_;
-  std::unordered_set<ObjectId, ObjectIdHash> seen_;
+  std::unordered_set<ObjectId, ObjectIdHash> bases_;  // of the pieces that are told of
   Origins origins_;
 };
 
@@ -97,26 +106,48 @@ void Explanation::count_list(const ObjectId& list) {
   ++totals_.lists;
 }
 
-Result<void> Explanation::add_container(const Extent& container, std::uint64_t offset) {
-  KIN_TRY_ASSIGN(ContainerTree tree, container_tree(context_, repository_, container));
-  containers_.push_back({container, offset, std::move(tree)});
-  return for_each_object(repository_, {container}, [&](const Extent& extent) -> Result<bool> {
-    if (extent.kind == Extent::Kind::list) return count_list(extent.id), true;
-    Extent object = extent;
-    if (extent.kind == Extent::Kind::container) {
-      // The extent has the container's size; what is stored is the recipe.
-      KIN_TRY_ASSIGN(const auto where, repository_.find_location(extent.id));
-      object = {Extent::Kind::data, where ? where->size : 0, extent.id};
+// In the file's order.
+Result<void> Explanation::for_each_piece(const VisitPiece& visit,
+                                         const std::function<void(const ObjectId& list)>& visit_list) {
+  std::unordered_set<ObjectId, ObjectIdHash> seen;
+  const auto look_at = [&](Piece piece) -> Result<void> {
+    if (context_.stop().stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
+    if (!piece.is_hole()) {
+      piece.repeated = !seen.insert(piece.extent.id).second;
+      KIN_TRY_ASSIGN(piece.chain, chains_.of(piece.extent.id));
     }
-    KIN_TRY(add(Piece{object, offset, true}));
-    return true;
-  });
+    return visit(std::move(piece));
+  };
+  const auto look_into = [&](const Extent& container, std::uint64_t offset) {
+    return for_each_object(repository_, {container}, [&](const Extent& extent) -> Result<bool> {
+      if (extent.kind == Extent::Kind::list) return visit_list(extent.id), true;
+      Extent object = extent;
+      if (extent.kind == Extent::Kind::container) {
+        // The extent has the container's size; what is stored is the recipe.
+        KIN_TRY_ASSIGN(const auto where, repository_.find_location(extent.id));
+        object = {Extent::Kind::data, where ? where->size : 0, extent.id};
+      }
+      KIN_TRY(look_at(Piece{object, offset, true}));
+      return true;
+    });
+  };
+  return for_each_extent(
+      repository_, place_.node.content,
+      [&](const Extent& extent, std::uint64_t offset) {
+        return extent.kind == Extent::Kind::container ? look_into(extent, offset)
+                                                      : look_at(Piece{extent, offset});
+      },
+      [&](const ObjectId& list) { return visit_list(list), true; });
+}
+
+Result<void> Explanation::for_each_told(const VisitPiece& visit) {
+  if (tells_all_) return for_each_piece(visit, [](const ObjectId&) {});
+  for (const Piece& piece : first_) KIN_TRY(visit(piece));
+  return {};
 }
 
 Result<void> Explanation::add(Piece piece) {
-  if (context_.stop().stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
   const Extent& extent = piece.extent;
-  const std::uint64_t offset = piece.offset;
   ++totals_.pieces;
   if (piece.is_hole()) {
     ++totals_.holes;
@@ -124,10 +155,8 @@ Result<void> Explanation::add(Piece piece) {
   } else {
     ++totals_.objects;
     totals_.content_bytes += extent.size;
-    piece.repeated = !seen_.insert(extent.id).second;
-    KIN_TRY_ASSIGN(piece.chain, store::storage_chain(repository_, extent.id));
     if (piece.chain.damage && !piece.repeated)
-      context_.warn(fmt::format("cannot tell all of {}, at byte {}: {}", printable(place_.path), offset,
+      context_.warn(fmt::format("cannot tell all of {}, at byte {}: {}", printable(place_.path), piece.offset,
                                 piece.chain.damage->message()));
     if (piece.chain.damage) totals_.damaged = true;
     totals_.stored_bytes += piece.stored();
@@ -139,8 +168,10 @@ Result<void> Explanation::add(Piece piece) {
     totals_.most_deltas = std::max(totals_.most_deltas, deltas);
     if (!piece.chain.links.empty() && piece.chain.links.front().block_objects > 1) totals_.about = true;
   }
-  if (pieces_.size() < kShownPieces || context_.options.json || context_.options.verbose > 0)
-    pieces_.push_back(std::move(piece));
+  if (!tells_all_ && first_.size() == kShownPieces) return {};
+  for (const store::StoredObject& link : piece.chain.links)
+    if (link.base) bases_.insert(*link.base);
+  if (!tells_all_) first_.push_back(std::move(piece));
   return {};
 }
 
@@ -211,7 +242,7 @@ void Explanation::print_piece(const Piece& piece) const {
   context_.print_always(fmt::format("{:<15} {}", "", origin_text(missing)));
 }
 
-void Explanation::print() const {
+Result<void> Explanation::print() {
   const auto line = [&](const char* what, const std::string& value) {
     context_.print_always(fmt::format("{:<11}{}", what, value));
   };
@@ -221,7 +252,7 @@ void Explanation::print() const {
        fmt::format("{} of {}", place_.snapshot.id.short_hex(), local_time(place_.snapshot.snapshot.time)));
   if (totals_.pieces == 0) {
     line("Size:", human_bytes(size) + ": an empty file takes nothing besides its entry in the tree");
-    return;
+    return {};
   }
   std::uint64_t members = 0;
   for (const Container& container : containers_) members += container.tree.count;
@@ -237,22 +268,25 @@ void Explanation::print() const {
                                                    human_bytes(totals_.hole_bytes))));
   for (const Container& container : containers_) {
     context_.print_always("");
-    print_tree(context_, container.tree, context_.options.verbose > 0 ? SIZE_MAX : kShownPieces);
+    KIN_TRY(print_tree(context_, repository_, container.tree,
+                       context_.options.verbose > 0 ? SIZE_MAX : kShownPieces));
   }
   context_.print_always("");
   context_.print_always(row("object", "size", "features", "stored as", "takes", "pack, byte"));
   bool delta = false, about = false, repeated = false;
-  for (const Piece& piece : pieces_) {
+  std::uint64_t told = 0;
+  KIN_TRY(for_each_told([&](const Piece& piece) -> Result<void> {
     print_piece(piece);
+    ++told;
     repeated = repeated || piece.repeated;
     for (const store::StoredObject& link : piece.chain.links) {
       delta = delta || link.base;
       about = about || link.block_objects > 1;
     }
-  }
-  if (pieces_.size() < totals_.pieces)
-    context_.print_always(
-        fmt::format("and {} more (-v lists all)", grouped(totals_.pieces - pieces_.size())));
+    return {};
+  }));
+  if (told < totals_.pieces)
+    context_.print_always(fmt::format("and {} more (-v lists all)", grouped(totals_.pieces - told)));
   context_.print_always("");
   if (totals_.content_bytes > 0)
     line("Stored:", fmt::format("{}{} for {} of content ({})", totals_.about ? "about " : "",
@@ -275,6 +309,7 @@ void Explanation::print() const {
   }
   if (about) line("about", "a group of objects is compressed as one; this is the object's part of it");
   if (repeated) line("more", "the file has this object before, and it is stored once");
+  return {};
 }
 
 // ---- JSON
@@ -327,40 +362,47 @@ Json Explanation::piece_json(const Piece& piece) const {
   return out;
 }
 
-Json Explanation::json() const {
-  Json objects = Json::array(), holes = Json::array();
-  for (const Piece& piece : pieces_) {
-    if (piece.is_hole()) {
-      holes.push_back({{"offset", piece.offset}, {"size", piece.extent.size}});
-    } else {
-      objects.push_back(piece_json(piece));
-    }
-  }
-  Json out{{"snapshot", place_.snapshot.id.hex()},
-           {"size", place_.node.size},
-           {"objects", std::move(objects)},
-           {"holes", std::move(holes)},
-           {"total",
-            {{"objects", totals_.objects},
-             {"content_size", totals_.content_bytes},
-             {"hole_size", totals_.hole_bytes},
-             {"stored_size", totals_.stored_bytes},
-             {"lists", totals_.lists},
-             {"lists_stored_size", totals_.list_bytes},
-             {"blocks_to_decode", totals_.blocks.size()},
-             {"bytes_to_decode", totals_.decoded_bytes},
-             {"depth", totals_.most_deltas}}}};
+Result<void> Explanation::write_json(JsonWriter& out) {
+  Json fields{{"message_type", "explanation"},
+              {"snapshot", place_.snapshot.id.hex()},
+              {"size", place_.node.size},
+              {"total",
+               {{"objects", totals_.objects},
+                {"content_size", totals_.content_bytes},
+                {"hole_size", totals_.hole_bytes},
+                {"stored_size", totals_.stored_bytes},
+                {"lists", totals_.lists},
+                {"lists_stored_size", totals_.list_bytes},
+                {"blocks_to_decode", totals_.blocks.size()},
+                {"bytes_to_decode", totals_.decoded_bytes},
+                {"depth", totals_.most_deltas}}}};
+  set_path(fields, "path", place_.path);
+  out.fields(fields);
   if (!containers_.empty()) {
-    Json containers = Json::array();
+    out.begin_array("containers");
     for (const Container& container : containers_) {
-      Json fields = tree_json(container.tree);
-      fields.update({{"offset", container.offset}, {"size", container.extent.size}});
-      containers.push_back(std::move(fields));
+      out.begin_object();
+      out.fields({{"offset", container.offset}, {"size", container.tree.container.size}});
+      KIN_TRY(write_tree(context_, repository_, container.tree, out));
+      out.end();
     }
-    out["containers"] = std::move(containers);
+    out.end();
   }
-  set_path(out, "path", place_.path);
-  return out;
+  out.begin_array("holes");
+  KIN_TRY(for_each_extent(repository_, place_.node.content,
+                          [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
+                            if (extent.kind == Extent::Kind::hole)
+                              out.value({{"offset", offset}, {"size", extent.size}});
+                            return {};
+                          }));
+  out.end();
+  out.begin_array("objects");
+  KIN_TRY(for_each_told([&](const Piece& piece) -> Result<void> {
+    if (!piece.is_hole()) out.value(piece_json(piece));
+    return {};
+  }));
+  out.end();
+  return {};
 }
 
 // ---- The command
@@ -389,9 +431,11 @@ Result<ExitCode> run_explain(Context& context, const ExplainOptions& options) {
   Explanation explanation(context, *repository, place);
   KIN_TRY(explanation.gather());
   if (context.options.json) {
-    context.json("explanation", explanation.json());
+    JsonWriter out(context.raw_out());
+    KIN_TRY(explanation.write_json(out));
+    out.end();
   } else {
-    explanation.print();
+    KIN_TRY(explanation.print());
   }
   return explanation.damaged() ? ExitCode::corrupt : ExitCode::ok;
 }

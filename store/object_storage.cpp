@@ -31,31 +31,51 @@ std::uint64_t share_of(std::uint64_t size, std::uint64_t stored_size, std::uint6
                                     static_cast<double>(content_size));
 }
 
-Result<StorageChain> storage_chain(Repository& repository, const ObjectId& id) {
-  const auto link = [&](const ObjectId& at) -> Result<StoredObject> {
-    StoredObject out;
-    out.id = at;
-    KIN_TRY_ASSIGN(out.block, repository.locate(at));
-    KIN_TRY_ASSIGN(const BlockHeader header, repository.block_header(out.block));
-    const auto object = std::find_if(header.objects.begin(), header.objects.end(),
-                                     [&](const BlockObject& one) { return one.id == at; });
-    if (object == header.objects.end())
-      return Error(ErrorCode::corrupt, fmt::format("it is not in pack {} at byte {}, where the index says "
-                                                   "(kin rebuild-index makes a new one)",
-                                                   out.block.pack.short_hex(), out.block.offset));
-    out.size = object->size;
-    out.features = object->features;
-    out.codec = header.codec;
-    out.base = header.base;
-    out.block_objects = static_cast<std::uint64_t>(
-        std::count_if(header.objects.begin(), header.objects.end(),
-                      [](const BlockObject& one) { return one.kind != ObjectKind::group; }));
-    return out;
-  };
+Result<const StorageChains::Header*> StorageChains::header_of(const BlockRef& block) {
+  constexpr std::size_t kMostHeaders = 16;
+  const auto found = std::find_if(headers_.begin(), headers_.end(),
+                                  [&](const Header& header) { return header.block == block; });
+  if (found != headers_.end()) {
+    headers_.splice(headers_.begin(), headers_, found);
+    return &headers_.front();
+  }
+  Header made;
+  made.block = block;
+  KIN_TRY_ASSIGN(made.header, repository_.block_header(block));
+  for (std::size_t i = 0; i < made.header.objects.size(); ++i) {
+    const BlockObject& object = made.header.objects[i];
+    made.places.try_emplace(object.id, i);
+    if (object.kind != ObjectKind::group) ++made.objects;
+  }
+  if (headers_.size() == kMostHeaders) headers_.pop_back();
+  headers_.push_front(std::move(made));
+  return &headers_.front();
+}
+
+Result<StoredObject> StorageChains::find(const ObjectId& id) {
+  StoredObject out;
+  out.id = id;
+  KIN_TRY_ASSIGN(out.block, repository_.locate(id));
+  KIN_TRY_ASSIGN(const Header* const in, header_of(out.block));
+  const auto place = in->places.find(id);
+  if (place == in->places.end())
+    return Error(ErrorCode::corrupt, fmt::format("it is not in pack {} at byte {}, where the index says "
+                                                 "(kin rebuild-index makes a new one)",
+                                                 out.block.pack.short_hex(), out.block.offset));
+  const BlockObject& object = in->header.objects[place->second];
+  out.size = object.size;
+  out.features = object.features;
+  out.codec = in->header.codec;
+  out.base = in->header.base;
+  out.block_objects = in->objects;
+  return out;
+}
+
+Result<StorageChain> StorageChains::of(const ObjectId& id) {
   StorageChain chain;
   for (std::optional<ObjectId> next = id; next; next = chain.links.back().base) {
     auto stored = chain.links.size() <= kMostChain
-                      ? link(*next)
+                      ? find(*next)
                       : Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop");
     if (!stored && stored.error().code() != ErrorCode::corrupt) return std::move(stored).error();
     if (!stored) {

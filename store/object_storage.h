@@ -4,9 +4,11 @@
 
 #include "store/repository.h"
 
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -41,8 +43,30 @@ struct StorageChain {
   std::vector<StoredObject> links;  // the object, its base, the base's base, ... to a block without one
   std::optional<Error> damage;      // what hid the next link
 };
-// Damage ends the chain; other errors are the caller's.
-Result<StorageChain> storage_chain(Repository& repository, const ObjectId& id);
+// Reads them, and keeps the headers of the blocks it has seen last: one of a group has thousands of objects,
+// and to read it for each of them took nearly all the time. One thread at a time. The repository must outlive
+// it.
+class StorageChains {
+ public:
+  explicit StorageChains(Repository& repository) : repository_(repository) {}
+
+  // Damage ends the chain; other errors are the caller's.
+  Result<StorageChain> of(const ObjectId& id);
+
+ private:
+  struct Header {
+    BlockRef block;
+    BlockHeader header;
+    std::unordered_map<ObjectId, std::size_t, ObjectIdHash> places;  // in header.objects
+    std::uint64_t objects = 0;                                       // that are not the group itself
+  };
+
+  Result<const Header*> header_of(const BlockRef& block);
+  Result<StoredObject> find(const ObjectId& id);
+
+  Repository& repository_;
+  std::list<Header> headers_;  // the last first
+};
 
 // How many features two objects have in common.
 std::size_t matching_features(const Sketch& a, const Sketch& b);

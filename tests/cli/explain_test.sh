@@ -166,6 +166,36 @@ grep -q "^and [0-9]* more (-v lists all)$" out || fail "does not say that there 
 run 0 -v explain tree/many.bin
 [ "$(grep -c ' whole, plain ' out)" -gt 20 ] || fail "not all lines"
 
+# A container of many members: told of one after the other, in little memory, and in a time that goes by their number.
+python3 - <<'PYTHON'
+import io, tarfile
+with tarfile.open("tree/members.tar", "w", format=tarfile.USTAR_FORMAT) as archive:
+    for i in range(40000):
+        content = b"%d is the content of a member\n" % i
+        member = tarfile.TarInfo("d%d/f%d" % (i // 1000, i))
+        member.size = len(content)
+        archive.addfile(member, io.BytesIO(content))
+PYTHON
+run 0 backup tree
+python3 - "$KIN" <<'PYTHON' || fail "many members take too much"
+import json, resource, subprocess, sys
+with open("out", "wb") as out:
+    subprocess.run([sys.argv[1], "--json", "explain", "tree/members.tar"], stdout=out, check=True, timeout=100)
+peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+assert peak < 128 << 10, f"took {peak} KiB of memory"
+with open("out") as out:
+    lines = out.readlines()
+assert len(lines) == 1
+it = json.loads(lines[0])
+container = it["containers"][0]
+assert container["type"] == "tar" and container["members_count"] == len(container["members"]) >= 40000
+assert container["members"][7]["name"] == "d0/f7" and container["members"][7]["coding"] == "none"
+assert len(it["objects"]) == it["total"]["objects"] > 40000
+assert it["message_type"] == "explanation" and it["holes"] == []
+PYTHON
+run 0 explain tree/members.tar
+grep -q "^and [0-9,]* more (-v lists all)$" out || fail "does not say that there are more members"
+
 # A base that no snapshot has any more, and one that cannot be read.
 rm "repo/snapshots/$first"
 run 0 explain tree/b.txt

@@ -82,7 +82,7 @@ TEST_CASE("a damaged pack gives a block's header or an error that names the pack
 TEST_CASE("a storage chain goes down to the block without a base", "[repository][storage]") {
   StoredBlocks sample(Mode::plain);
   require_ok(sample.repository->flush());
-  const StorageChain chain = value_of(storage_chain(*sample.repository, sample.id(2)));
+  const StorageChain chain = value_of(StorageChains(*sample.repository).of(sample.id(2)));
   CHECK_FALSE(chain.damage.has_value());
   REQUIRE(chain.links.size() == 3);
   CHECK(chain.links[0].form() == BlockForm::delta);
@@ -100,7 +100,7 @@ TEST_CASE("a chain whose base is nowhere tells what it can, and names the base",
   const Bytes base = random_bytes(1, 100), content = random_bytes(2, 100);
   const EncodedBlock block = delta_block(*sample.repository, sample.repository->id_of(base), base, content);
   sample.add(block);
-  const StorageChain chain = value_of(storage_chain(*sample.repository, block.header.objects[0].id));
+  const StorageChain chain = value_of(StorageChains(*sample.repository).of(block.header.objects[0].id));
   CHECK(chain.links.size() == 1);
   REQUIRE(chain.damage.has_value());
   CHECK_THAT(chain.damage->message(), Catch::Contains("base " + sample.repository->id_of(base).short_hex()));
