@@ -70,7 +70,7 @@ bool is_expected(const Error& error) {
 
 }  // namespace
 
-TEST_CASE("a container cut at any length is closed or exact", "[containers][hostile]") {
+TEST_CASE("a container cut at any length is closed or exact", "[containers][hostile][thorough]") {
   for (const Bytes& whole : small_containers())
     for (std::size_t size = 0; size <= whole.size(); ++size)
       check_closed_or_exact(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)));
@@ -83,7 +83,7 @@ constexpr std::uint8_t kFlips[] = {0xff};
 constexpr std::uint8_t kFlips[] = {0x01, 0x80, 0xff};
 #endif
 
-TEST_CASE("a container with any byte changed is closed or exact", "[containers][hostile]") {
+TEST_CASE("a container with any byte changed is closed or exact", "[containers][hostile][thorough]") {
   for (const Bytes& whole : small_containers())
     for (std::size_t at = 0; at < whole.size(); ++at)
       for (const std::uint8_t flip : kFlips) {
@@ -107,7 +107,7 @@ TEST_CASE("containers that are cut and spliced at random are closed or exact", "
   }
 }
 
-TEST_CASE("what unpacks to a thousand times its size stays closed", "[containers][hostile]") {
+TEST_CASE("what unpacks to a thousand times its size stays closed", "[containers][hostile][thorough]") {
   TempDir dir;
   run_in(dir, "head -c 80M /dev/zero >z && gzip -9 <z >a && gzip -9 <a >b && zip -q9 c.zip z && bzip2 <z >d");
   for (const char* name : {"a", "b", "c.zip", "d"}) {

@@ -117,7 +117,7 @@ Bytes zero_blocks(std::size_t blocks, std::size_t copies) {
   return out.take();
 }
 
-TEST_CASE("what is opened of huge blocks is rebuilt, and larger blocks are refused", "[deflate]") {
+TEST_CASE("what is opened of huge blocks is rebuilt, and larger blocks are refused", "[deflate][thorough]") {
   const std::size_t most = (kMostBlockBytes - 1) / 258;
   for (const std::size_t blocks : {1, 2, 3}) {
     const Bytes stream = zero_blocks(blocks, most);
