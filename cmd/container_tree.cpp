@@ -57,6 +57,7 @@ class Reading {
   Result<void> read(RecipeReader& recipe, std::optional<RecipePart> part, int depth) {
     while (part && !enough_) {
       if (context_.stop().stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
+      KIN_TRY(context_.still_heard());
       if (part->is_literal())
         tree_.literal_bytes += part->literal.size();
       else

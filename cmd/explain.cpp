@@ -112,6 +112,7 @@ Result<void> Explanation::for_each_piece(const VisitPiece& visit,
   std::unordered_set<ObjectId, ObjectIdHash> seen;
   const auto look_at = [&](Piece piece) -> Result<void> {
     if (context_.stop().stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
+    KIN_TRY(context_.still_heard());
     if (!piece.is_hole()) {
       piece.repeated = !seen.insert(piece.extent.id).second;
       KIN_TRY_ASSIGN(piece.chain, chains_.of(piece.extent.id));

@@ -240,6 +240,9 @@ class LocalDraft : public Draft {
   Result<void> put(const FileName& name) override {
     MutexLock lock(backend_.mutex_);
     if (backend_.broken_) return *backend_.broken_;
+    // What an append that failed may have left behind the end.
+    if (::ftruncate(file_.fd.get(), static_cast<off_t>(file_.size)) != 0)
+      return write_error("cannot write", file_.temporary_path).context(name.text());
     backend_.keep(name, std::move(file_));
     return {};
   }

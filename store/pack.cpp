@@ -58,25 +58,24 @@ PackBuilder::PackBuilder(const Sealer& sealer, std::unique_ptr<Draft> draft)
 Result<BlockRange> PackBuilder::add(const EncodedBlock& block) {
   if (tail_.size() >= kTailBytes) KIN_TRY(write_tail());
   const std::uint64_t offset = size_;
-  const std::size_t before = tail_.size();
   const Bytes header = encode_block_header(block.header);
   WireWriter sizes;
   sizes.u32(static_cast<std::uint32_t>(header.size() + kTagBytes));
   sizes.u32(static_cast<std::uint32_t>(block.payload.size() + kTagBytes));
-  append(tail_, sizes.bytes());
+  Bytes record(sizes.bytes().begin(), sizes.bytes().end());
   const Bytes sealed_header = sealer_.seal(nonce_at(salt_, offset), sizes.bytes(), header);
-  append(tail_, sealed_header);
+  append(record, sealed_header);
   const ByteView tag = ByteView(sealed_header).last(kTagBytes);
-  sealer_.seal_to(tail_, nonce_at(salt_, offset + 1), tag, block.payload);
-  const BlockRange range{offset, static_cast<std::uint32_t>(tail_.size() - before)};
-  size_ += range.size;
-  return range;
+  sealer_.seal_to(record, nonce_at(salt_, offset + 1), tag, block.payload);
+  append(tail_, record);  // at once: half of a record must not stay, whatever throws
+  size_ += record.size();
+  return BlockRange{offset, static_cast<std::uint32_t>(record.size())};
 }
 
 Result<void> PackBuilder::write_tail() {
   KIN_TRY(draft_->append(tail_));
   hasher_.add(tail_);
-  tail_ = {};
+  Bytes().swap(tail_);
   return {};
 }
 

@@ -50,7 +50,7 @@ class PackBuilder {
   Salt salt_;
   Hasher hasher_;
   std::uint64_t size_ = 0;
-  Bytes tail_;  // not yet in the draft; begins with a block
+  Bytes tail_;  // not yet in the draft: whole blocks, the first behind the prefix
 };
 
 struct OpenedBlock {

@@ -227,6 +227,7 @@ Result<std::uint64_t> Repository::append(const EncodedBlock& block) {
   for (const BlockObject& object : block.header.objects) {
     claimed_.erase(object.id);
     stored_again_.erase(object.id);
+    abandoned_.erase(object.id);
   }
   OpenPack& pack = open_packs_[slot_for(block)];
   if (!pack.builder) {
@@ -272,7 +273,12 @@ Result<void> Repository::finish_pack(OpenPack& pack) {
 
 // Its room is what the index of the others needs now.
 void Repository::abandon(OpenPack& pack) {
-  std::erase_if(pending_, [&](const auto& object) { return object.second.block.pack == pack.id; });
+  for (const IndexObject& object : pack.contents.objects) {
+    const auto at = pending_.find(object.id);
+    if (at == pending_.end() || at->second.block.pack != pack.id) continue;
+    pending_.erase(at);
+    abandoned_.insert(object.id);
+  }
   pack = OpenPack{};
 }
 
@@ -316,6 +322,12 @@ Result<void> Repository::flush() {
 
 Result<SnapshotId> Repository::commit(const Snapshot& snapshot) {
   KIN_TRY(flush());
+  {
+    MutexLock lock(mutex_);
+    // Until they are stored again, nobody knows whether the snapshot names them.
+    if (!abandoned_.empty())
+      return Error(ErrorCode::no_space, "some of what was to be stored did not fit on the disk");
+  }
   KIN_TRY_ASSIGN(const SnapshotId id, save_snapshot(snapshot));
   MutexLock lock(mutex_);
   // Only who looked for packs that others left can say that there are none. A mark that cannot be set costs

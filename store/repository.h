@@ -220,6 +220,7 @@ class Repository : public BlockStore {
       KIN_GUARDED_BY(mutex_);  // objects of open packs and of unindexed_
   std::unordered_set<ObjectId, ObjectIdHash> claimed_ KIN_GUARDED_BY(mutex_);       // and not yet appended
   std::unordered_set<ObjectId, ObjectIdHash> stored_again_ KIN_GUARDED_BY(mutex_);  // likewise
+  std::unordered_set<ObjectId, ObjectIdHash> abandoned_ KIN_GUARDED_BY(mutex_);     // and not appended since
   std::uint64_t times_stored_again_ KIN_GUARDED_BY(mutex_) = 0;
   std::unordered_map<ObjectId, ObjectId, ObjectIdHash> final_names_
       KIN_GUARDED_BY(mutex_);  // of packs that were open

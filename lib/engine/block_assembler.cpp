@@ -12,8 +12,6 @@ constexpr double kBlockOverhead = 96;
 // the reader has a chain to follow.
 constexpr double kSmallGain = 0.5;
 constexpr double kSoloGain = 0.95;
-// Content of deltas that wait for a group, before the group is closed for their sake.
-constexpr std::size_t kMostWaitingBytes = 4 << 20;
 constexpr std::size_t kMostRemembered = 1 << 18;
 
 }  // namespace

@@ -38,6 +38,9 @@ struct PlannedBlock {
 class BlockAssembler {
  public:
   static constexpr std::size_t kGroupBytes = 2 << 20;
+  // Content of deltas that wait for a group, before the group is closed for their sake. So up to this and a
+  // group wait for more to come.
+  static constexpr std::size_t kMostWaitingBytes = 4 << 20;
   static constexpr unsigned kMostDepth = 16;
   // A reader decodes at most this before an object, or 16 times the object if that is more.
   static constexpr std::uint64_t kMostChainBytes = 32 << 20;

@@ -7,13 +7,18 @@ namespace {
 
 constexpr std::size_t kTrialLimitBytes = 4 << 20;
 constexpr std::size_t kEncodeLimitBytes = 4 << 20;
-constexpr std::size_t kRecentBytes = 16 << 20;
-// What may wait for more to come: a group, the deltas that lean on it, a batch that is not yet handed on.
-constexpr std::size_t kMostWaitingBytes = 8 << 20;
-constexpr std::size_t kOnWayBytesPerJob = 2 << 20;
 // Objects that are tried together.
 constexpr std::size_t kTrialObjects = 32;
 constexpr std::uint64_t kTrialBytes = 256 << 10;
+// What is on its way: more than may have to wait for more to come, or nothing would ever arrive.
+constexpr std::size_t kOnWayBytes = 8 << 20;
+constexpr std::size_t kOnWayBytesPerJob = 2 << 20;
+constexpr std::size_t kWaitingBytes = BlockAssembler::kGroupBytes + BlockAssembler::kMostWaitingBytes;
+static_assert(kOnWayBytes > kWaitingBytes + kTrialBytes);
+// After an object, those that are near it may be stored, and what waited before it: it must still be here
+// then.
+constexpr std::size_t kNearBytes = 8 << 20;
+constexpr std::size_t kRecentBytes = kNearBytes + kWaitingBytes + Scanner::kMostBytes;
 // More candidates are asked for than are tried: some may be gone.
 constexpr std::size_t kSpareCandidates = 2;
 // From this size on, a weak hint is worth a look far away.
@@ -26,7 +31,7 @@ BlockPipeline::BlockPipeline(BlockStore& store, const Effort& effort, unsigned j
     : store_(store),
       effort_(effort),
       on_warning_(std::move(on_warning)),
-      recent_(kRecentBytes, kMostWaitingBytes + jobs * kOnWayBytesPerJob),
+      recent_({kRecentBytes, kNearBytes, kOnWayBytes + jobs * kOnWayBytesPerJob}),
       encoders_(effort, jobs),
       assembler_(store, ratio_,
                  [this](PlannedBlock block) {

@@ -5,7 +5,7 @@ namespace kin {
 bool RecentContents::add(const ObjectId& id, std::shared_ptr<const Bytes> content) {
   const std::size_t size = content->size();
   MutexLock lock(mutex_);
-  while (!cancelled_ && on_way_bytes_ > most_on_way_bytes_) arrived_.wait(mutex_);
+  while (!cancelled_ && on_way_bytes_ > limits_.on_way_bytes) arrived_.wait(mutex_);
   if (cancelled_) return false;
   added_bytes_ += size;
   if (entries_.try_emplace(id, Entry{std::move(content), false, added_bytes_}).second) on_way_bytes_ += size;
@@ -27,7 +27,7 @@ void RecentContents::stored(const ObjectId& id) {
   arrived_.notify_one();
   stored_.push_back(id);
   stored_bytes_ += at->second.content->size();
-  while (stored_bytes_ > limit_bytes_) {
+  while (stored_bytes_ > limits_.stored_bytes) {
     const auto oldest = entries_.find(stored_.front());
     stored_bytes_ -= oldest->second.content->size();
     entries_.erase(oldest);
@@ -38,7 +38,7 @@ void RecentContents::stored(const ObjectId& id) {
 bool RecentContents::is_near(const ObjectId& id) const {
   MutexLock lock(mutex_);
   const auto at = entries_.find(id);
-  return at != entries_.end() && added_bytes_ - at->second.end < limit_bytes_ / 2;
+  return at != entries_.end() && added_bytes_ - at->second.end < limits_.near_bytes;
 }
 
 std::shared_ptr<const Bytes> RecentContents::find(const ObjectId& id) const {

@@ -17,18 +17,22 @@ namespace kin {
 
 class RecentContents {
  public:
-  // Nothing more sets out while more than `most_on_way_bytes` are on their way. That must be more than may
-  // have to wait for others to come.
-  RecentContents(std::size_t limit_bytes, std::size_t most_on_way_bytes)
-      : limit_bytes_(limit_bytes), most_on_way_bytes_(most_on_way_bytes) {}
+  // Nothing more sets out while more than `on_way_bytes` are on their way. That must be more than may have to
+  // wait for others to come.
+  struct Limits {
+    std::size_t stored_bytes;
+    std::size_t near_bytes;
+    std::size_t on_way_bytes;
+  };
+  explicit RecentContents(const Limits& limits) : limits_(limits) {}
 
   // An object on its way. Waits while there is too much; false when cancelled.
   bool add(const ObjectId& id, std::shared_ptr<const Bytes> content);
   // It has arrived; the oldest make room for it.
   void stored(const ObjectId& id);
-  // Whether it is among the last bytes that were added, up to half of the limit. Those are here at any speed,
-  // as long as less than the other half waits to fill a group; whether older ones are depends on how far
-  // others have come.
+  // Whether it is among the last near_bytes that were added. Those must be here at any speed, so stored_bytes
+  // has room for them, for the object itself, and for what may be stored after it though it was added before;
+  // whether older ones are here depends on how far others have come.
   bool is_near(const ObjectId& id) const;
   // Nothing will arrive any more: add() no longer waits.
   void cancel();
@@ -42,8 +46,7 @@ class RecentContents {
     std::uint64_t end = 0;  // bytes added up to here
   };
 
-  const std::size_t limit_bytes_;
-  const std::size_t most_on_way_bytes_;
+  const Limits limits_;
   mutable Mutex mutex_;
   CondVar arrived_;
   std::size_t on_way_bytes_ KIN_GUARDED_BY(mutex_) = 0;

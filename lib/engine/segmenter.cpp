@@ -8,7 +8,8 @@ Result<std::uint64_t> Segmenter::run(const Read& read, std::uint64_t limit, cons
   std::uint64_t total = 0;
   std::size_t have = 0;  // bytes in the buffer
   bool first = true, ended = false;
-  if (buffer_.size() > Scanner::kWholeBytes) buffer_ = {};  // of a large file, and most are small
+  // Left by a large file, and most are small.
+  if (limit <= Scanner::kWholeBytes && buffer_.size() > Scanner::kWholeBytes) Bytes().swap(buffer_);
   for (;;) {
     const std::uint64_t left = limit - total - have;
     const std::size_t want =

@@ -354,6 +354,30 @@ TEST_CASE("a full disk is no_space, and the repository stays valid and goes on o
   CHECK(check_snapshots(*reopen(disk)) == std::vector<std::string>{"1", "2", "3"});
 }
 
+TEST_CASE("what did not fit is stored again before a snapshot is saved, and what fitted is kept",
+          "[repository][full]") {
+  FaultyDisk disk;
+  create_repository(disk);
+  const Bytes content = random_bytes(1, 300'000), tree = text_like(2, 1000);
+  const auto repository = reopen(disk);
+  value_of(repository->begin_writing());
+  value_of(store_object(*repository, content, ObjectKind::data));
+  value_of(store_object(*repository, tree, ObjectKind::tree));
+  disk.set_quota(disk.used_bytes() + 100'000);
+  CHECK(code_of(repository->flush()) == ErrorCode::no_space);
+  // The tree's pack is indexed, and the content's is gone.
+  CHECK(disk.names(FileKind::pack).size() == 1);
+  CHECK(disk.names(FileKind::index).size() == 1);
+  CHECK_FALSE(value_of(repository->contains(repository->id_of(content))));
+  CHECK(loads(*repository, repository->id_of(tree), tree));
+  disk.lift_quota();
+  CHECK(code_of(repository->commit(snapshot_named("h"))) == ErrorCode::no_space);
+  CHECK(value_of(repository->list_snapshots()).empty());
+  value_of(store_object(*repository, content, ObjectKind::data));
+  value_of(repository->commit(snapshot_named("h")));
+  CHECK(loads(*reopen(disk), repository->id_of(content), content));
+}
+
 TEST_CASE("a disk that is full at any moment leaves a valid repository", "[repository][full]") {
   const Bytes content = text_like(1, 4000), tree = text_like(2, 3000);
   bool finished = false;
