@@ -181,7 +181,9 @@ class Repository : public BlockStore {
     bool names_base = false;  // the error on its way up says which base cannot be read, and need not say more
   };
   Result<std::shared_ptr<const Bytes>> load_base(const BlockHeader& header, Path& path);
+  // Its objects are not yet compared with their ids.
   Result<BlockContent> decode_block(const OpenedBlock& block, const Bytes* base, unsigned deltas);
+  Result<void> verify(const BlockContent& content) const;
   Result<std::shared_ptr<const BlockContent>> load_block_at(const BlockRef& block, Path& path);
   Result<std::shared_ptr<const Bytes>> load_from(const BlockRef& block, const ObjectId& id, Path& path);
   Result<std::shared_ptr<const Bytes>> load_at(const ObjectId& id, Path& path);

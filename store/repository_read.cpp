@@ -22,6 +22,15 @@ bool is_damage(const Error& error) {
 
 Error too_long() { return Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop"); }
 
+Error other_bytes(const ObjectId& id) {
+  return Error(ErrorCode::corrupt,
+               fmt::format("object {} decodes to other bytes than were stored", id.short_hex()));
+}
+
+Error at_block(Error error, const BlockRef& block) {
+  return std::move(error).context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
+}
+
 BlockRef block_at(const Location& location) {
   return {location.pack, location.range.offset, location.range.size, location.content_size};
 }
@@ -70,7 +79,7 @@ Result<BlockHeader> Repository::block_header(const BlockRef& block) {
   if (is_damage(header.error())) lose_damaged(block.pack);
   if (header.error().code() == ErrorCode::not_found)
     return Error(ErrorCode::corrupt, pack_text(block.pack) + " is missing");
-  return std::move(header).error().context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
+  return at_block(std::move(header).error(), block);
 }
 
 void Repository::lose(const ObjectId& pack) {
@@ -115,21 +124,21 @@ Result<BlockContent> Repository::decode_block(const OpenedBlock& block, const By
     idle_decoders_.push_back(std::move(decoder));
   }
   if (!content) return std::move(content).error();
+  return BlockContent(block.header.objects, *std::move(content), deltas);
+}
 
-  BlockContent out(block.header.objects, *std::move(content), deltas);
-  for (const BlockObject& object : block.header.objects) {
-    if (id_of(*out.find(object.id)) != object.id)
-      return Error(ErrorCode::corrupt,
-                   fmt::format("object {} decodes to other bytes than were stored", object.id.short_hex()));
-  }
-  return out;
+Result<void> Repository::verify(const BlockContent& content) const {
+  const auto wrong = content.verify([this](ByteView object) { return id_of(object); });
+  return wrong ? Result<void>(other_bytes(*wrong)) : Result<void>();
 }
 
 Result<BlockContent> Repository::decode_record(const Salt& salt, std::uint64_t offset, ByteView record) {
   KIN_TRY_ASSIGN(const OpenedBlock block, open_block(sealer_, salt, offset, record));
   Path path;
   KIN_TRY_ASSIGN(const auto base, load_base(block.header, path));
-  return decode_block(block, base.get(), base ? path.deltas_below + 1 : 0);
+  KIN_TRY_ASSIGN(BlockContent content, decode_block(block, base.get(), base ? path.deltas_below + 1 : 0));
+  KIN_TRY(verify(content));
+  return content;
 }
 
 Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const BlockRef& block, Path& path) {
@@ -139,9 +148,7 @@ Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const Bloc
     path.deltas_below = cached->deltas();
     return cached;
   }
-  const auto in_pack = [&](Error error) {
-    return std::move(error).context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
-  };
+  const auto in_pack = [&](Error error) { return at_block(std::move(error), block); };
   const auto open = [&]() -> Result<OpenedBlock> {
     Salt salt;
     KIN_TRY_ASSIGN(const Bytes record, read_pack(block.pack, block.offset, block.stored_size, salt));
@@ -171,7 +178,12 @@ Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const Bloc
 
 Result<std::shared_ptr<const BlockContent>> Repository::load_block(const BlockRef& block) {
   Path path;
-  return load_block_at(block, path);
+  KIN_TRY_ASSIGN(auto content, load_block_at(block, path));
+  if (auto verified = verify(*content); !verified) {
+    lose_damaged(block.pack);
+    return at_block(std::move(verified).error(), block);
+  }
+  return content;
 }
 
 Result<std::shared_ptr<const Bytes>> Repository::load_from(const BlockRef& block, const ObjectId& id,
@@ -188,6 +200,10 @@ Result<std::shared_ptr<const Bytes>> Repository::load_from(const BlockRef& block
         fmt::format(
             "object {} is not in {} at byte {}, where the index says (kin rebuild-index makes a new one)",
             id.short_hex(), pack_text(block.pack), block.offset));
+  if (!(*content)->is_verified() && id_of(*bytes) != id) {
+    lose_damaged(block.pack);
+    return at_block(other_bytes(id), block).context("object " + id.short_hex());
+  }
   return std::make_shared<const Bytes>(bytes->begin(), bytes->end());
 }
 

@@ -16,6 +16,20 @@ BlockContent::BlockContent(const std::vector<BlockObject>& objects, Bytes conten
   std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) { return a.id < b.id; });
 }
 
+BlockContent::BlockContent(BlockContent&& other) noexcept
+    : entries_(std::move(other.entries_)),
+      content_(std::move(other.content_)),
+      deltas_(other.deltas_),
+      verified_(other.verified_.load()) {}
+
+std::optional<ObjectId> BlockContent::verify(const std::function<ObjectId(ByteView)>& id_of) const {
+  if (verified_) return std::nullopt;
+  for (const Entry& entry : entries_)
+    if (id_of(ByteView(content_).subspan(entry.offset, entry.size)) != entry.id) return entry.id;
+  verified_ = true;
+  return std::nullopt;
+}
+
 std::optional<ByteView> BlockContent::find(const ObjectId& id) const {
   const auto at =
       std::lower_bound(entries_.begin(), entries_.end(), id,

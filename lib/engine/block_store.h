@@ -7,6 +7,7 @@
 #include "lib/similarity/feature_store.h"
 #include "lib/similarity/scanner.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -40,10 +41,16 @@ class BlockContent {
  public:
   // `deltas`: how many it was made of, its own included.
   BlockContent(const std::vector<BlockObject>& objects, Bytes content, unsigned deltas);
+  BlockContent(BlockContent&& other) noexcept;
 
   std::optional<ByteView> find(const ObjectId& id) const;  // valid as long as this lives
   std::size_t size() const { return content_.size(); }
   unsigned deltas() const { return deltas_; }
+
+  // Whether every object has been compared with its id; who takes one of a group need not compare all.
+  bool is_verified() const { return verified_; }
+  // The first object whose bytes are not those of its id. Thread-safe.
+  std::optional<ObjectId> verify(const std::function<ObjectId(ByteView)>& id_of) const;
 
  private:
   struct Entry {
@@ -53,6 +60,7 @@ class BlockContent {
   std::vector<Entry> entries_;  // ascending by id
   Bytes content_;
   unsigned deltas_ = 0;
+  mutable std::atomic<bool> verified_ = false;
 };
 
 // Thread-safe.
