@@ -106,9 +106,10 @@ bool BlockEncoder::is_dense(ByteView content) {
 }
 
 // Most of the time that large objects take goes to those that a search does not make smaller.
-Encoding BlockEncoder::compress_whole(ByteView content) {
-  const bool dense = effort_.dense_level != effort_.whole_level && is_dense(content);
-  return compress(content, dense ? effort_.dense_level : effort_.whole_level);
+Encoding BlockEncoder::compress_whole(ByteView content, bool is_long) {
+  const int level = is_long ? effort_.long_whole_level : effort_.whole_level;
+  const bool dense = effort_.dense_level != level && is_dense(content);
+  return compress(content, dense ? effort_.dense_level : level);
 }
 
 std::optional<Encoding> BlockEncoder::compress_delta(ByteView base, ByteView content, bool close) {

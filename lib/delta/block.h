@@ -63,8 +63,11 @@ class BlockEncoder {
   ~BlockEncoder();
 
   // The smallest encoding: plain, if nothing is smaller than the content.
-  Encoding compress_group(ByteView content) { return compress(content, effort_.group_level); }
-  Encoding compress_whole(ByteView content);
+  // `is_long`: the backup is a long one (Effort::long_after_bytes).
+  Encoding compress_group(ByteView content, bool is_long = false) {
+    return compress(content, is_long ? effort_.long_group_level : effort_.group_level);
+  }
+  Encoding compress_whole(ByteView content, bool is_long = false);
   // The smallest against this base; nothing if none is smaller than the content. close: they have much in
   // common, so that a thorough search pays.
   std::optional<Encoding> compress_delta(ByteView base, ByteView content, bool close);

@@ -73,6 +73,7 @@ Result<void> BlockAssembler::add(TriedObject tried) {
 
   remember(tried.object.id, chain);
   PlannedBlock block;
+  block.is_long = tried.is_long;
   block.content = std::move(tried.content);
   block.objects.push_back(std::move(tried.object));
   if (delta != nullptr) {
@@ -91,6 +92,7 @@ Result<void> BlockAssembler::join_group(TriedObject tried) {
   if (group.content.capacity() == 0) group.content.reserve(kGroupBytes);
   append(group.content, *tried.content);
   if (tried.has_kin) group.kin_bytes += tried.content->size();
+  group.is_long = tried.is_long;
   // The group may yet grow to this.
   if (!is_metadata(tried.object.kind)) {
     remember(tried.object.id, {0, kGroupBytes});
@@ -105,6 +107,7 @@ Result<void> BlockAssembler::emit_group(Group& group) {
   PlannedBlock block;
   const bool is_content = &group == &groups_[0];
   block.objects = std::move(group.objects);
+  block.is_long = group.is_long;
   block.has_kin = 2 * group.kin_bytes >= group.content.size();
   block.content = std::make_shared<const Bytes>(std::move(group.content));
   group = Group{};

@@ -33,6 +33,7 @@ struct PlannedBlock {
   std::shared_ptr<const Bytes> base_content;
   std::optional<std::uint64_t> group_number;  // to be told to GroupRatio
   bool has_kin = false;  // a group of which at least half resembles something: there, a thorough search pays
+  bool is_long = false;  // as OfferedObject, of the last object
 };
 
 class BlockAssembler {
@@ -59,6 +60,7 @@ class BlockAssembler {
     std::vector<BlockObject> objects;
     Bytes content;
     std::size_t kin_bytes = 0;  // of objects that resemble something
+    bool is_long = false;       // as OfferedObject, of the last one
   };
 
   Result<void> emit(PlannedBlock block);

@@ -61,6 +61,7 @@ Result<void> BlockPipeline::add(ObjectKind kind, const ObjectId& id, Bytes bytes
   }
   ++objects_added_;
   bytes_added_ += bytes.size();
+  offered.is_long = bytes_added_ > effort_.long_after_bytes;
   offered.object = {id, kind, bytes.size(), std::move(sketch)};
   offered.content = std::make_shared<const Bytes>(std::move(bytes));
   // Trees and lists are nobody's base.
@@ -116,8 +117,9 @@ BlockPipeline::Encoding::Worker BlockPipeline::make_encoder() {
 EncodedBlock BlockPipeline::encode(PlannedBlock block) {
   const EncoderPool::Lease encoder = encoders_.take();
   if (!block.encoding)
-    block.encoding = block.group_number && block.has_kin ? encoder->compress_group(*block.content)
-                                                         : encoder->compress_whole(*block.content);
+    block.encoding = block.group_number && block.has_kin
+                         ? encoder->compress_group(*block.content, block.is_long)
+                         : encoder->compress_whole(*block.content, block.is_long);
   if (block.group_number)
     ratio_.report(*block.group_number, block.content->size(), block.encoding->payload.size());
   return encoder->keep(std::move(block.objects), *block.content, *std::move(block.encoding), block.base,

@@ -19,6 +19,7 @@ std::shared_ptr<const Bytes> Trial::base(const ObjectId& id) {
 TriedObject Trial::run(OfferedObject offered) {
   TriedObject out{std::move(offered.object), std::move(offered.content), {}, {}};
   out.has_kin = offered.has_kin;
+  out.is_long = offered.is_long;
   const ByteView content = *out.content;
   std::size_t best = content.size();
   for (const auto& [candidate, close] : offered.candidates) {
@@ -31,7 +32,7 @@ TriedObject Trial::run(OfferedObject offered) {
     out.deltas.push_back({candidate, base_content, *std::move(encoding)});
   }
   if (content.size() >= kSoloBytes && best > content.size() / kBetterThanWhole)
-    out.whole = encoders_.take()->compress_whole(content);
+    out.whole = encoders_.take()->compress_whole(content, out.is_long);
   return out;
 }
 

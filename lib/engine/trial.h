@@ -27,6 +27,7 @@ struct OfferedObject {
   std::shared_ptr<const Bytes> content;
   std::vector<OfferedBase> candidates;
   bool has_kin = false;  // resembles something, be it too far away to be a candidate
+  bool is_long = false;  // the backup is, by now (Effort::long_after_bytes)
 };
 
 struct DeltaTrial {
@@ -41,6 +42,7 @@ struct TriedObject {
   std::vector<DeltaTrial> deltas;
   std::optional<Encoding> whole;  // of those that cannot join a group
   bool has_kin = false;           // as OfferedObject
+  bool is_long = false;           // likewise
 };
 
 class Trial {

@@ -203,6 +203,29 @@ TEST_CASE("every effort gives back the same bytes, and more effort takes fewer",
   CHECK(stored[2] < stored[1]);
 }
 
+TEST_CASE("after so much content a backup takes less time for what has no base", "[engine]") {
+  TempDir dir;
+  Files files;  // groups, and objects with blocks of their own
+  for (std::uint64_t i = 0; i < 40; ++i) files["small " + std::to_string(i)] = text_like(i, 60'000);
+  for (std::uint64_t i = 0; i < 6; ++i) files["large " + std::to_string(i)] = text_like(100 + i, 500'000);
+  write_files(dir / "in", files);
+  std::vector<std::uint64_t> stored;
+  for (const std::uint64_t long_after_bytes : {0, 3'000'000, 100'000'000}) {
+    FaultyDisk disk;
+    create_repository(disk);
+    auto repository = reopen(disk);
+    Effort effort;
+    effort.long_after_bytes = long_after_bytes;
+    const BackupResult result = back_up(*repository, dir / "in", effort);
+    stored.push_back(result.summary.bytes_stored);
+    const std::string out = dir / ("out" + std::to_string(stored.size()));
+    CHECK(restore_all(*repository, result.tree, out).empty());
+    check_files(files, out);
+  }
+  CHECK(stored[2] < stored[1]);
+  CHECK(stored[1] < stored[0]);
+}
+
 TEST_CASE("chains stay within their bounds however many versions there are", "[engine]") {
   TempDir dir;
   const Files files = versions(12, 50'000, 80);
