@@ -36,6 +36,7 @@ add_executable(kin_tests
   tests/lib/engine/file_reader_test.cpp
   tests/lib/engine/imported_tree_test.cpp
   tests/lib/engine/path_filter_test.cpp
+  tests/lib/engine/encoder_pool_test.cpp
   tests/lib/engine/recent_contents_test.cpp
   tests/lib/engine/similar_files_test.cpp
   tests/lib/engine/restore_test.cpp

@@ -95,6 +95,34 @@ TEST_CASE("a storage chain goes down to the block without a base", "[repository]
   CHECK(chain.links[2].share() == chain.links[2].block.stored_size / 150);
 }
 
+TEST_CASE("chains read one after another are those that are read alone", "[repository][storage]") {
+  StoredBlocks sample(Mode::plain);
+  // More blocks than headers are kept of.
+  for (std::uint64_t i = 0; i < 40; ++i)
+    sample.add(plain_block(*sample.repository, {text_like(1000 + i, 300), text_like(2000 + i, 300)}));
+  require_ok(sample.repository->flush());
+  StorageChains chains(*sample.repository);
+  Random random(1);
+  for (int round = 0; round < 200; ++round) {
+    const std::vector<BlockObject>& objects =
+        sample.blocks[random.below(sample.blocks.size())].header.objects;
+    const BlockObject& object = objects[random.below(objects.size())];
+    const StorageChain chain = value_of(chains.of(object.id));
+    const StorageChain alone = value_of(StorageChains(*sample.repository).of(object.id));
+    REQUIRE(chain.links.size() == alone.links.size());
+    for (std::size_t i = 0; i < chain.links.size(); ++i) {
+      CHECK(chain.links[i].id == alone.links[i].id);
+      CHECK(chain.links[i].size == alone.links[i].size);
+      CHECK(chain.links[i].block == alone.links[i].block);
+      CHECK(chain.links[i].block_objects == alone.links[i].block_objects);
+      CHECK(chain.links[i].base == alone.links[i].base);
+      CHECK(chain.links[i].features == alone.links[i].features);
+    }
+    CHECK(chain.links[0].id == object.id);
+    CHECK(chain.links[0].size == object.size);
+  }
+}
+
 TEST_CASE("a chain whose base is nowhere tells what it can, and names the base", "[repository][storage]") {
   StoredBlocks sample(Mode::plain);
   const Bytes base = random_bytes(1, 100), content = random_bytes(2, 100);

@@ -644,4 +644,42 @@ TEST_CASE("a damaged base makes its own pack lost, and no other", "[repository][
   CHECK(repository->lost_packs().front().hex() == pack.name);
 }
 
+TEST_CASE("an object whose bytes are not those of its id is never given, and its neighbours are",
+          "[repository][damage]") {
+  FaultyDisk disk;
+  create_repository(disk, Mode::plain);
+  const Bytes first = text_like(1, 500), wrong = text_like(2, 500), third = text_like(3, 500);
+  ObjectId wrong_id, delta_id;
+  {
+    const auto repository = reopen(disk);
+    EncodedBlock group = plain_block(*repository, {first, wrong, third});
+    wrong_id = group.header.objects[1].id = repository->id_of(as_bytes("something else"));
+    value_of(repository->append(group));
+    Bytes content = wrong;
+    content[7] ^= 1;
+    const EncodedBlock delta = delta_block(*repository, wrong_id, wrong, content);
+    delta_id = delta.header.objects[0].id;
+    value_of(repository->append(delta));
+    require_ok(repository->flush());
+  }
+  const bool whole_first = GENERATE(false, true);  // the cache has the block then
+  const auto repository = reopen(disk);
+  const BlockRef block = value_of(repository->locate(wrong_id));
+  const auto check_whole = [&] {
+    const Error error = error_of(repository->load_block(block));
+    CHECK(error.code() == ErrorCode::corrupt);
+    CHECK_THAT(error.message(), Catch::Contains(wrong_id.short_hex()) && Catch::Contains("other bytes"));
+  };
+  if (whole_first) check_whole();
+  for (int round = 0; round < 2; ++round) {
+    CHECK(loads(*repository, repository->id_of(first), first));
+    CHECK(loads(*repository, repository->id_of(third), third));
+    CHECK(code_of(repository->load(wrong_id)) == ErrorCode::corrupt);
+    CHECK(code_of(repository->load(delta_id)) ==
+          ErrorCode::corrupt);  // its base is not what it was made from
+    check_whole();
+  }
+  CHECK(repository->lost_packs() == std::vector{block.pack});
+}
+
 }  // namespace kin::store
