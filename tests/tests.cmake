@@ -149,6 +149,7 @@ set_tests_properties(unit_deflate_thorough unit_containers_thorough PROPERTIES L
 foreach(part containers containers_hostile containers_thorough deflate_thorough)
   set_tests_properties(unit_${part} PROPERTIES COST 60 ENVIRONMENT ASAN_OPTIONS=malloc_context_size=5)
 endforeach()
+set_tests_properties(unit_containers PROPERTIES COST 200)  # by far the longest under sanitizers: the first to start
 if(CMAKE_CXX_FLAGS MATCHES fsanitize=thread)
   set_tests_properties(unit_containers_hostile unit_containers_thorough unit_deflate_thorough PROPERTIES LABELS slow)
 endif()
