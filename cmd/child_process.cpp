@@ -50,12 +50,14 @@ Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& command
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, input.get(), STDOUT_FILENO);
-  // We ignore SIGPIPE, and what is ignored stays so in a child: `yes | head` in a script would not end.
+  // We ignore SIGPIPE and SIGXFSZ, and what is ignored stays so in a child: `yes | head` in a script would
+  // not end.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t defaults;
   sigemptyset(&defaults);
   sigaddset(&defaults, SIGPIPE);
+  sigaddset(&defaults, SIGXFSZ);
   posix_spawnattr_setsigdefault(&attributes, &defaults);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   std::vector<char*> arguments;

@@ -51,13 +51,14 @@ class Explanation {
         tells_all_(context.options.json || context.options.verbose > 0) {}
 
   Result<void> gather() {
-    KIN_TRY(for_each_extent(
-        repository_, place_.node.content, [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
-          if (extent.kind != Extent::Kind::container) return {};
-          KIN_TRY_ASSIGN(ContainerTree tree, container_tree(context_, repository_, extent));
-          containers_.push_back({offset, std::move(tree)});
-          return {};
-        }));
+    KIN_TRY(for_each_extent(repository_, place_.node.content,
+                            [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
+                              if (extent.kind != Extent::Kind::container) return {};
+                              auto tree = container_tree(context_, repository_, extent);
+                              if (!tree) return std::move(tree).error().context(printable(place_.path));
+                              containers_.push_back({offset, *std::move(tree)});
+                              return {};
+                            }));
     KIN_TRY(for_each_piece([&](Piece piece) { return add(std::move(piece)); },
                            [&](const ObjectId& list) { count_list(list); }));
     KIN_TRY_ASSIGN(origins_,

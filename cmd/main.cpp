@@ -127,6 +127,7 @@ void fill_standard_descriptors() {
 int main(int count, char** arguments) {
   fill_standard_descriptors();
   ::signal(SIGPIPE, SIG_IGN);  // `kin -v backup | head` still makes a backup
+  ::signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` is an error to be told, not the end
   struct sigaction action {};
   action.sa_handler = on_signal;
   for (const int signal_number : {SIGINT, SIGTERM, SIGHUP}) {

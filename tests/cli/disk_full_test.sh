@@ -20,6 +20,10 @@ run 0 -r disk/repo tag --add full latest
 rm disk/filler
 run 0 -r disk/repo check --read-data
 run 0 -r disk/repo backup small
+# A limit on the size of files is told as well, and is no death.
+(ulimit -f 2000 && run 1 -r disk/repo backup large && says "File too large")
+[ -z "$(ls disk/repo/tmp)" ] || fail "temporary files are left"
+run 0 -r disk/repo check --read-data
 # Where even a directory needs room that is not there.
 truncate -s 40m image && mkfs.ext4 -q -m 0 image && mkdir ext && mount -o loop image ext 2>/dev/null || { echo "passed, without ext4"; exit 0; }
 trap 'umount -l "$work/disk" "$work/ext"; cleanup' EXIT

@@ -178,11 +178,11 @@ with tarfile.open("tree/members.tar", "w", format=tarfile.USTAR_FORMAT) as archi
 PYTHON
 run 0 backup tree
 python3 - "$KIN" <<'PYTHON' || fail "many members take too much"
-import json, resource, subprocess, sys
+import json, os, resource, subprocess, sys
 with open("out", "wb") as out:
-    subprocess.run([sys.argv[1], "--json", "explain", "tree/members.tar"], stdout=out, check=True, timeout=100)
+    subprocess.run([sys.argv[1], "--json", "explain", "tree/members.tar"], stdout=out, check=True)
 peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-assert peak < 128 << 10, f"took {peak} KiB of memory"
+assert peak < 128 << 10 or "KIN_SANITIZED" in os.environ, f"took {peak} KiB of memory"
 with open("out") as out:
     lines = out.readlines()
 assert len(lines) == 1
