@@ -227,7 +227,6 @@ Result<std::uint64_t> Repository::append(const EncodedBlock& block) {
   for (const BlockObject& object : block.header.objects) {
     claimed_.erase(object.id);
     stored_again_.erase(object.id);
-    abandoned_.erase(object.id);
   }
   OpenPack& pack = open_packs_[slot_for(block)];
   if (!pack.builder) {
@@ -237,8 +236,10 @@ Result<std::uint64_t> Repository::append(const EncodedBlock& block) {
   }
   KIN_TRY_ASSIGN(const BlockRange range, pack.builder->add(block));
   pack.contents.add_block(0, block.header, range);
-  for (const BlockObject& object : block.header.objects)
+  for (const BlockObject& object : block.header.objects) {
     pending_[object.id] = {{pack.id, range.offset, range.size, block.header.content_size}, block.header.base};
+    abandoned_.erase(object.id);
+  }
   if (pack.builder->size() >= kPackTargetBytes) {
     KIN_TRY(finish_pack(pack));
     KIN_TRY(checkpoint());
@@ -320,14 +321,24 @@ Result<void> Repository::flush() {
   return {};
 }
 
-Result<SnapshotId> Repository::commit(const Snapshot& snapshot) {
-  KIN_TRY(flush());
+// What did not fit may be named by the next snapshot, for all we know; so it must have been stored since, by
+// us or by another.
+Result<void> Repository::require_all_fitted() {
+  std::unordered_set<ObjectId, ObjectIdHash> abandoned;
   {
     MutexLock lock(mutex_);
-    // Until they are stored again, nobody knows whether the snapshot names them.
-    if (!abandoned_.empty())
-      return Error(ErrorCode::no_space, "some of what was to be stored did not fit on the disk");
+    abandoned = abandoned_;
   }
+  for (const ObjectId& id : abandoned) {
+    KIN_TRY_ASSIGN(const bool stored, contains(id));
+    if (!stored) return Error(ErrorCode::no_space, "some of what was to be stored did not fit on the disk");
+  }
+  return {};
+}
+
+Result<SnapshotId> Repository::commit(const Snapshot& snapshot) {
+  KIN_TRY(flush());
+  KIN_TRY(require_all_fitted());
   KIN_TRY_ASSIGN(const SnapshotId id, save_snapshot(snapshot));
   MutexLock lock(mutex_);
   // Only who looked for packs that others left can say that there are none. A mark that cannot be set costs

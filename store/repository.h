@@ -156,6 +156,7 @@ class Repository : public BlockStore {
   Result<void> mark_unclean() KIN_REQUIRES(mutex_);
   Result<void> finish_pack(OpenPack& pack) KIN_REQUIRES(mutex_);
   void abandon(OpenPack& pack) KIN_REQUIRES(mutex_);
+  Result<void> require_all_fitted();
   Result<void> checkpoint() KIN_REQUIRES(mutex_);
   Result<std::string> put_index_segment(IndexSegment& segment);
   Result<void> write_unindexed() KIN_REQUIRES(mutex_);

@@ -36,7 +36,7 @@ struct Chain {
   std::uint64_t bytes = 0;  // of content
 };
 
-// A decoded block, each object checked against its id.
+// A decoded block. Its objects are compared with their ids by verify(), or by who takes one.
 class BlockContent {
  public:
   // `deltas`: how many it was made of, its own included.

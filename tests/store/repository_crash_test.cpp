@@ -372,9 +372,21 @@ TEST_CASE("what did not fit is stored again before a snapshot is saved, and what
   CHECK(loads(*repository, repository->id_of(tree), tree));
   disk.lift_quota();
   CHECK(code_of(repository->commit(snapshot_named("h"))) == ErrorCode::no_space);
+  value_of(store_object(*repository, random_bytes(3, 300'000), ObjectKind::data));
+  disk.fail(Operation::append, 1, ErrorCode::no_space);  // of that, to make room for the next
+  CHECK(code_of(store_object(*repository, content, ObjectKind::data)) == ErrorCode::no_space);
+  CHECK(code_of(repository->commit(snapshot_named("h"))) == ErrorCode::no_space);
   CHECK(value_of(repository->list_snapshots()).empty());
-  value_of(store_object(*repository, content, ObjectKind::data));
-  value_of(repository->commit(snapshot_named("h")));
+  SECTION("by who it did not fit for") {
+    value_of(store_object(*repository, content, ObjectKind::data));
+    value_of(repository->commit(snapshot_named("h")));
+  }
+  SECTION("by another") {
+    const auto other = reopen(disk);
+    value_of(store_object(*other, content, ObjectKind::data));
+    require_ok(other->flush());
+    value_of(repository->commit(snapshot_named("h")));
+  }
   CHECK(loads(*reopen(disk), repository->id_of(content), content));
 }
 
