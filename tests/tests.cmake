@@ -20,6 +20,7 @@ function(optimised_first test)
 endfunction()
 
 add_executable(kin_tests
+  tests/cmd/json_writer_test.cpp
   tests/lib/base/file_test.cpp
   tests/lib/base/hash_test.cpp
   tests/lib/base/ordered_stage_test.cpp
@@ -140,10 +141,10 @@ if(CMAKE_CXX_FLAGS MATCHES fsanitize=thread)
   add_test(NAME unit_containers COMMAND container_tests "[backup]")
   set_tests_properties(unit_deflate unit_bzip2 PROPERTIES LABELS slow)
 else()
-  add_test(NAME unit_containers COMMAND container_tests "~[hostile]")
+  add_test(NAME unit_containers COMMAND container_tests "~[hostile]~[thorough]")
 endif()
 add_test(NAME unit_containers_hostile COMMAND container_tests "[hostile]~[thorough]")
-add_test(NAME unit_containers_thorough COMMAND container_tests "[hostile][thorough]")
+add_test(NAME unit_containers_thorough COMMAND container_tests "[thorough]")
 # Every byte and every length: minutes under sanitizers, so that scripts/test leaves that to --long.
 set_tests_properties(unit_deflate_thorough unit_containers_thorough PROPERTIES LABELS thorough)
 foreach(part containers containers_hostile containers_thorough deflate_thorough)

@@ -201,7 +201,7 @@ TEST_CASE("a PDF in which no stream can be opened stays closed", "[containers][p
   check_closed_or_exact(pdf);
 }
 
-TEST_CASE("a PDF of streams within streams does not take for ever", "[containers][pdf]") {
+TEST_CASE("a PDF of streams within streams does not take for ever", "[containers][pdf][thorough]") {
   // Each keyword promises a stream, and all of them go on in the same stored blocks, which have no end.
   Bytes unit(50, ' ');
   append(unit, as_bytes("\nstream\n\x78\x9c"));
@@ -213,7 +213,8 @@ TEST_CASE("a PDF of streams within streams does not take for ever", "[containers
   check_closed_or_exact(pdf);
 }
 
-TEST_CASE("a PNG or PDF that is cut or changed anywhere is closed or exact", "[containers][png][pdf]") {
+TEST_CASE("a PNG or PDF that is cut or changed anywhere is closed or exact",
+          "[containers][png][pdf][thorough]") {
   const Bytes stream = zlib_stream(text_like(43, 1700));
   REQUIRE(stream.size() > 550);
   Bytes pdf = pdf_start();
@@ -231,7 +232,7 @@ TEST_CASE("a PNG or PDF that is cut or changed anywhere is closed or exact", "[c
   }
 }
 
-TEST_CASE("damaged corrections of a PNG image give an error or the right bytes", "[recipe][png]") {
+TEST_CASE("damaged corrections of a PNG image give an error or the right bytes", "[recipe][png][thorough]") {
   const Bytes png = png_of(zlib_stream(text_like(44, 3000)), {0, 100, 200, 300});
   OpenedContainer opened = open_container(png);
   REQUIRE(opened.extent);

@@ -71,13 +71,17 @@ TEST_CASE("what was added last is near, whether it is stored or not", "[recent]"
 
 TEST_CASE("an object is near though others, which waited, are stored after it", "[recent]") {
   RecentContents recent({18, 8, 100});
-  const ObjectId large = testing::numbered_id(100);
+  const ObjectId large = testing::numbered_id(100), older = testing::numbered_id(101);
+  recent.add(older, bytes(10));
+  recent.stored(older);
   for (std::uint64_t i = 0; i < 6; ++i) recent.add(testing::numbered_id(i), bytes(1));
   recent.add(large, bytes(4));
   for (std::uint64_t i = 6; i < 13; ++i) recent.add(testing::numbered_id(i), bytes(1));
   recent.stored(large);
   for (std::uint64_t i = 0; i < 13; ++i) recent.stored(testing::numbered_id(i));
+  CHECK(recent.find(older) == nullptr);
   CHECK(recent.is_near(large));
+  CHECK(recent.find(large) != nullptr);
   recent.add(testing::numbered_id(13), bytes(1));
   CHECK_FALSE(recent.is_near(large));
 }
