@@ -2,20 +2,16 @@
 
 #include "lib/base/catching.h"
 #include "lib/base/check.h"
-#include "lib/base/ordered_stage.h"
 #include "lib/base/worker_pool.h"
-#include "lib/container/content_source.h"
+#include "lib/engine/backup_reader.h"
 #include "lib/engine/block_pipeline.h"
-#include "lib/engine/file_reader.h"
 #include "lib/engine/imported_tree.h"
-#include "lib/engine/previous_members.h"
 #include "lib/object/content.h"
 #include "lib/object/tree.h"
 
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <unistd.h>
 #include <utility>
 
 namespace kin {
@@ -27,46 +23,11 @@ constexpr std::size_t kReadLimitBytes = 4 << 20;
 constexpr std::size_t kBatchEntries = 64;
 constexpr std::uint64_t kBatchBytes = 1 << 20;
 constexpr std::size_t kRecordsPerWrite = 256;
-// What a reader hands on at a time: to wake who waits for it costs more than a small file does.
-constexpr std::size_t kHandOverBytes = 64 << 10;
 // Items whose features are looked up together.
 constexpr std::size_t kLookupItems = 128;
 constexpr std::uint64_t kLookupBytes = 2 << 20;
 
 using Change = BackupObserver::Change;
-using WalkBatch = std::vector<WalkEntry>;
-
-// What the readers hand on: an entry, complete, or a part of a file that is not yet.
-struct ReadItem {
-  enum class Outcome { part, done, failed };
-  Outcome outcome = Outcome::done;
-  WalkEntry entry;  // not with parts
-  FilePart part;
-  std::optional<std::string> link_to;  // of entries that do not come from disk
-  ContainerCounts containers;
-  bool reused = false;  // content known from the parent or the resume log
-  std::optional<Error> fatal;
-};
-
-using Reading = OrderedStage<WalkBatch, std::vector<ReadItem>>;
-
-// The items of one reader, on their way. False: stop.
-class ReadItems {
- public:
-  explicit ReadItems(const Reading::Emit& emit) : emit_(emit) {}
-
-  bool add(ReadItem item) {
-    bytes_ += item.part.object_bytes() + 1024;
-    items_.push_back(std::move(item));
-    return bytes_ < kHandOverBytes || flush();
-  }
-  bool flush() { return items_.empty() || emit_(std::exchange(items_, {}), std::exchange(bytes_, 0)); }
-
- private:
-  const Reading::Emit& emit_;
-  std::vector<ReadItem> items_;
-  std::size_t bytes_ = 0;
-};
 
 class Backup {
  public:
@@ -102,12 +63,7 @@ class Backup {
   Result<void> build_imported();
   Result<void> add_node(const Node& node) { return levels_.back().tree.add(node); }
   Result<void> record(const WalkEntry& entry);
-  ReadItem read_entry(FileReader& reader, WalkEntry entry, ReadItems& items);
-  void read_source(FileReader& reader, ReadItems& items);
-  void read_batch(FileReader& reader, WalkBatch batch, ReadItems& items);
   Result<void> fold_content(Node& file);
-  bool reuse_content(WalkEntry& entry);
-  bool all_stored(const std::vector<Extent>& extents);
   void enter(Node node);
   Result<void> leave();
   void skip(const std::string& path, const Error& error) {
@@ -135,133 +91,9 @@ class Backup {
   Reading reading_;  // last, so that it is the first to go: its threads, which end here, use all of the above
 };
 
-// Every object down to the last: a list may have been stored by a backup that died before its content was.
-bool Backup::all_stored(const std::vector<Extent>& extents) {
-  return for_each_object(store_, extents,
-                         [&](const Extent& extent) -> Result<bool> {
-                           KIN_TRY_ASSIGN(const bool stored, store_.contains(extent.id));
-                           if (!stored) return Error(ErrorCode::not_found, "an object is missing");
-                           return true;
-                         })
-      .has_value();
-}
-
-// The content of a file that has not changed, without reading it; only if all of it is really there.
-bool Backup::reuse_content(WalkEntry& entry) {
-  if (request_.read_all || request_.entries) return false;
-  if (entry.before && same_state(entry.node, *entry.before) && all_stored(entry.before->content)) {
-    entry.node.content = entry.before->content;
-    return true;
-  }
-  const auto recorded = log_.recorded(record_prefix_ + entry.tree_path);
-  if (!recorded || !*recorded) return false;
-  WireReader in(**recorded);
-  const Node node = decode_node(in);
-  if (!in.finish("record") || !same_state(entry.node, node) || !all_stored(node.content)) return false;
-  entry.node.content = node.content;
-  return true;
-}
-
-ReadItem Backup::read_entry(FileReader& reader, WalkEntry entry, ReadItems& items) {
-  ReadItem item;
-  if (reuse_content(entry)) {
-    item.reused = true;
-    item.entry = std::move(entry);
-    return item;
-  }
-  const std::string path = entry.path;
-  // The last part rides with the entry: a small file is one item.
-  std::optional<FilePart> held;
-  std::size_t extents = 0;
-  const auto hand_on = [&](FilePart part) {
-    observer_.on_read(path, part.size);
-    auto object = part.objects.begin();
-    for (const Extent& extent : part.extents) {
-      const std::size_t place = extents++;
-      if (extent.kind != Extent::Kind::data) continue;
-      if (entry.before) object->previous = data_at(entry.before->content, place);
-      ++object;
-    }
-    if (stop_.stop_requested()) return false;
-    bool going = true;
-    if (held) {
-      ReadItem piece;
-      piece.outcome = ReadItem::Outcome::part;
-      piece.part = *std::move(held);
-      going = items.add(std::move(piece));
-    }
-    held = std::move(part);
-    return going;
-  };
-  if (request_.stream) {
-    auto size = reader.read_stream(request_.stream->fd, path, hand_on, stop_);
-    if (size) entry.node.size = *size;
-    auto finished = size && request_.stream->finish ? request_.stream->finish() : Result<void>();
-    if (!size) item.fatal = std::move(size).error();
-    if (!finished) item.fatal = std::move(finished).error();
-  } else if (request_.entries) {
-    auto size = reader.read_entry(*request_.entries->source, path, hand_on);
-    if (size) entry.node.size = *size;
-    if (!size) item.fatal = std::move(size).error().context(printable(path));
-  } else if (auto steady = reader.read_file(entry, hand_on); !steady) {
-    item.outcome = ReadItem::Outcome::failed;
-    if (steady.error().code() != ErrorCode::cancelled) skip(path, steady.error());
-  } else if (!*steady) {
-    skip(path, Error(ErrorCode::io, printable(path) + " changed while it was read; kept as it was read"));
-  }
-  if (held) item.part = *std::move(held);
-  item.containers = reader.take_container_counts();
-  item.entry = std::move(entry);
-  return item;
-}
-
-// All entries, in the thread of one reader: an archive has to be read from front to back.
-void Backup::read_source(FileReader& reader, ReadItems& items) {
-  for (;;) {
-    auto next = request_.entries->source->next();
-    ReadItem item;
-    if (!next) item.fatal = std::move(next).error();
-    if (next && !*next) return;
-    if (next) {
-      WalkEntry entry;
-      entry.kind = (*next)->node.type == NodeType::file ? WalkEntry::Kind::file : WalkEntry::Kind::other;
-      entry.node = std::move((*next)->node);
-      entry.path = entry.tree_path = (*next)->path;
-      if (entry.kind == WalkEntry::Kind::file) {
-        item = read_entry(reader, std::move(entry), items);
-      } else {
-        item.entry = std::move(entry);
-      }
-      item.link_to = std::move((*next)->link_to);
-    }
-    const bool ends = item.fatal.has_value();
-    if (!items.add(std::move(item)) || ends || stop_.stop_requested()) return;
-  }
-}
-
-void Backup::read_batch(FileReader& reader, WalkBatch batch, ReadItems& items) {
-  for (WalkEntry& entry : batch) {
-    ReadItem item;
-    if (entry.kind == WalkEntry::Kind::file) {
-      item = read_entry(reader, std::move(entry), items);
-    } else {
-      item.entry = std::move(entry);
-    }
-    if (!items.add(std::move(item))) return;
-  }
-}
-
 Reading::Worker Backup::make_reader() {
-  auto reader = std::make_shared<FileReader>(store_, request_.formats);
-  return [this, reader](WalkBatch batch, const Reading::Emit& emit) {
-    ReadItems items(emit);
-    if (request_.entries) {
-      read_source(*reader, items);
-    } else {
-      read_batch(*reader, std::move(batch), items);
-    }
-    items.flush();
-  };
+  auto reader = std::make_shared<BackupReader>(store_, log_, request_, observer_, stop_);
+  return [reader](WalkBatch batch, const Reading::Emit& emit) { reader->read(std::move(batch), emit); };
 }
 
 void Backup::cancel_stages() {
@@ -397,6 +229,7 @@ Result<void> Backup::take_file(WalkEntry entry, bool reused) {
 
 Result<void> Backup::take(ReadItem item) {
   if (item.fatal) return *std::move(item.fatal);
+  if (item.skipped) ++skipped_;
   for (NewObject& object : item.part.objects)
     if (object.is_new)
       KIN_TRY(blocks_.add(object.kind, object.id, std::move(object.bytes), std::move(object.sketch),

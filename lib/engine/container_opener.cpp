@@ -41,6 +41,7 @@ struct Shared {
   ContainerCounts counts = {};               // of what is within the file
   bool proven_later = false;                 // see ContainerLimits
   SearchBudget search = SearchBudget();      // of the file, and of the recipe's trial
+  std::stop_token stop = {};
 
   Result<void> put(NewObject object) {
     if (nested != nullptr) {
@@ -216,6 +217,7 @@ class Level : public PartSink {
     Correcting(MemberSource& plain, LongBytes& corrections, Shared& shared)
         : plain_(plain), corrections_(corrections), shared_(shared) {}
     Result<std::size_t> read(std::span<std::uint8_t> into) override {
+      if (shared_.stop.stop_requested()) return interrupted();
       KIN_TRY_ASSIGN(const std::size_t got, plain_.read(into));
       KIN_TRY(corrections_.add(plain_.take_corrections()));
       shared_.plain_bytes += got;
@@ -333,7 +335,7 @@ class FileBytes : public ByteSource {
   FileBytes(ByteSource& file, Shared& shared) : file_(file), shared_(shared) {}
 
   Result<std::size_t> read(std::span<std::uint8_t> into) override {
-    auto got = file_.read(into);
+    auto got = shared_.stop.stop_requested() ? interrupted() : file_.read(into);
     if (got) shared_.raw_bytes += *got;
     if (got) shared_.search.add_bytes(*got);
     if (!got) failure = got.error();
@@ -365,10 +367,12 @@ class HeldObjectsView : public ObjectReader {
   std::unordered_map<ObjectId, const Bytes*, ObjectIdHash> objects_;
 };
 
-Result<void> play(ObjectReader& reader, const Formats& formats, const Extent& extent) {
+Result<void> play(ObjectReader& reader, const Formats& formats, const Extent& extent,
+                  const std::stop_token& stop) {
   ContentSource source(reader, formats, {extent});
   Bytes buffer(256 << 10);
   for (;;) {
+    if (stop.stop_requested()) return interrupted();
     KIN_TRY_ASSIGN(const std::size_t got, source.read(buffer));
     if (got < buffer.size()) return {};
   }
@@ -408,7 +412,8 @@ Result<std::optional<Extent>> ContainerOpener::open_once(const ContainerFormat& 
   bool holding = true;
   Shared shared{store_, segmenter_, {}};
   shared.proven_later = unproven != nullptr;
-  shared.search = SearchBudget(search_limits_);
+  shared.search = SearchBudget(search_limits_, stop_);
+  shared.stop = stop_;
   shared.emit = [&](NewObject object) {
     if (!holding) return emit(std::move(object));
     held_bytes += object.bytes.size();
@@ -430,13 +435,15 @@ Result<std::optional<Extent>> ContainerOpener::open_once(const ContainerFormat& 
   };
   auto extent = Level(*this, shared, 1, before, shared.search).open(format, bytes);
   if (bytes.failure) return *std::move(bytes.failure);
+  if (stop_.stop_requested()) return interrupted();  // whatever came of it
   if (!extent && is_refusal(extent.error())) return stays_closed(extent.error().message());
   if (!extent) return std::move(extent).error();
   if (holding) {
     HeldObjectsView objects(held);
     Formats formats = formats_;
     formats.search = &shared.search;
-    if (const auto played = play(objects, formats, *extent); !played) {
+    if (const auto played = play(objects, formats, *extent, stop_); !played) {
+      if (stop_.stop_requested()) return interrupted();
       if (unproven == nullptr)
         return stays_closed(played.error().code() == ErrorCode::unsupported ? played.error().message()
                                                                             : "comes out otherwise");

@@ -13,24 +13,30 @@
 
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <utility>
 
 namespace kin {
 
 class ContainerOpener {
  public:
   // The segmenter cuts members, and is free again when open() returns. It must outlive this, as the store.
-  ContainerOpener(BlockStore& store, const Formats& formats, Segmenter& segmenter,
+  ContainerOpener(BlockStore& store, const Formats& formats, Segmenter& segmenter, std::stop_token stop = {},
                   const SearchLimits& search_limits = {})
-      : store_(store), formats_(formats), segmenter_(segmenter), search_limits_(search_limits) {}
+      : store_(store),
+        formats_(formats),
+        segmenter_(segmenter),
+        stop_(std::move(stop)),
+        search_limits_(search_limits) {}
 
   // Nothing if no format claims it.
   const ContainerFormat* detect(ByteView head) const;
 
   // All of `file` as one extent; `emit` gets its objects. Nothing: it stays closed, and `file` was read in
-  // part. Errors are those of `file`, and cancelled if `emit` gave false. `counts`, if given, gets this
-  // container and those within it; if it stays closed, only itself. `before`: the container's earlier
-  // version, whose members are the previous ones of these.
+  // part. Errors are those of `file`, and cancelled if `emit` gave false or soon after a stop. `counts`, if
+  // given, gets this container and those within it; if it stays closed, only itself. `before`: the
+  // container's earlier version, whose members are the previous ones of these.
   Result<std::optional<Extent>> open(ByteSource& file, const Segmenter::Emit& emit,
                                      ContainerCounts* counts = nullptr,
                                      const std::optional<Extent>& before = {});
@@ -45,6 +51,7 @@ class ContainerOpener {
   BlockStore& store_;
   const Formats formats_;
   Segmenter& segmenter_;
+  const std::stop_token stop_;
   const SearchLimits search_limits_;
 };
 

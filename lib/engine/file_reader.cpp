@@ -56,8 +56,11 @@ FilePart hole_part(std::uint64_t size) {
 
 }  // namespace
 
-FileReader::FileReader(BlockStore& store, const Formats& formats)
-    : segmenter_(store), opener_(store, formats, segmenter_), opens_(!formats.containers.empty()) {}
+FileReader::FileReader(BlockStore& store, const Formats& formats, std::stop_token stop)
+    : stop_(std::move(stop)),
+      segmenter_(store),
+      opener_(store, formats, segmenter_, stop_),
+      opens_(!formats.containers.empty()) {}
 
 Result<std::uint64_t> FileReader::read_run(const Segmenter::Read& read, std::uint64_t limit,
                                            const Emit& emit) {
@@ -131,9 +134,8 @@ Result<void> FileReader::count_sparse(int fd, const std::string& path) {
   return {};
 }
 
-Result<std::uint64_t> FileReader::read_stream(int fd, const std::string& name, const Emit& emit,
-                                              const std::stop_token& stop) {
-  const Segmenter::Read read = [&](std::span<std::uint8_t> into) { return read_pipe(fd, into, name, stop); };
+Result<std::uint64_t> FileReader::read_stream(int fd, const std::string& name, const Emit& emit) {
+  const Segmenter::Read read = [&](std::span<std::uint8_t> into) { return read_pipe(fd, into, name, stop_); };
   return read_run(read, std::numeric_limits<std::uint64_t>::max(), emit);
 }
 

@@ -36,17 +36,17 @@ class FileReader {
  public:
   using Emit = std::function<bool(FilePart part)>;  // false: stop
 
-  // Containers of these formats are opened.
-  FileReader(BlockStore& store, const Formats& formats);
+  // Containers of these formats are opened. After `stop`, a reading of a pipe or of a container soon ends
+  // with cancelled; others when `emit` gives false.
+  FileReader(BlockStore& store, const Formats& formats, std::stop_token stop);
 
   // Opens and reads the entry's file. The node becomes what the file was when it was opened, and its size
   // what was read. True if the file stayed the same meanwhile. Holes are skipped, not read. cancelled if
   // `emit` gave false.
   Result<bool> read_file(WalkEntry& entry, const Emit& emit);
 
-  // To the end of a pipe. cancelled if `emit` gave false, and soon after `stop`, however idle the pipe is.
-  Result<std::uint64_t> read_stream(int fd, const std::string& name, const Emit& emit,
-                                    const std::stop_token& stop);
+  // To the end of a pipe. cancelled if `emit` gave false, and soon after a stop, however idle the pipe is.
+  Result<std::uint64_t> read_stream(int fd, const std::string& name, const Emit& emit);
 
   // The content of the source's current entry; gives the file's size. What looks like a container goes
   // through a temporary file, since it may have to be read twice. cancelled if `emit` gave false.
@@ -68,6 +68,7 @@ class FileReader {
   Result<std::optional<std::uint64_t>> read_container(int fd, std::uint64_t limit, const std::string& path,
                                                       const std::optional<Extent>& before, const Emit& emit);
 
+  const std::stop_token stop_;
   Segmenter segmenter_;
   ContainerOpener opener_;
   const bool opens_;  // any format

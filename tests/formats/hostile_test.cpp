@@ -158,7 +158,7 @@ namespace {
 // Opens it as a backup does.
 ContainerCounts counts_of(const Bytes& bytes, const SearchLimits& limits) {
   Segmenter segmenter(any_store());
-  ContainerOpener opener(any_store(), formats::all(), segmenter, limits);
+  ContainerOpener opener(any_store(), formats::all(), segmenter, {}, limits);
   MemorySource source(bytes);
   ContainerCounts counts;
   value_of(opener.open(
@@ -449,4 +449,47 @@ TEST_CASE("a recipe of lists of the same lists ends, however large its container
   const Extent container{Extent::Kind::container, std::uint64_t{1} << 60, id(1)};
   CHECK(code_of(for_each_object(objects, {container}, [](const Extent&) -> Result<bool> { return true; })) ==
         ErrorCode::corrupt);
+}
+
+TEST_CASE("a container whose opening is asked to stop ends with that, and nothing of it is handed on",
+          "[containers]") {
+  // The request comes with the last bytes of the file: all of the search is still to be done.
+  class Stopping : public ByteSource {
+   public:
+    Stopping(Bytes bytes, std::stop_source stop) : source_(std::move(bytes)), stop_(std::move(stop)) {}
+    Result<std::size_t> read(std::span<std::uint8_t> into) override {
+      auto got = source_.read(into);
+      if (got && *got < into.size()) stop_.request_stop();
+      return got;
+    }
+
+   private:
+    MemorySource source_;
+    std::stop_source stop_;
+  };
+  for (const Bytes& bytes : small_containers()) {
+    std::stop_source stop;
+    Stopping source(bytes, stop);
+    Segmenter segmenter(any_store());
+    ContainerOpener opener(any_store(), formats::all(), segmenter, stop.get_token());
+    ContainerCounts counts;
+    int emitted = 0;
+    const auto opened = opener.open(
+        source, [&](const NewObject&) { return ++emitted > 0; }, &counts);
+    CHECK(code_of(opened) == ErrorCode::cancelled);
+    CHECK(emitted == 0);
+    CHECK(counts.opened.empty());
+    CHECK(counts.closed.empty());
+  }
+}
+
+TEST_CASE("of a search budget nothing is left after a stop, at any depth", "[containers]") {
+  std::stop_source stop;
+  SearchBudget file(SearchLimits(), stop.get_token());
+  SearchBudget member(SearchLimits(), &file), deeper(SearchLimits(), &member);
+  CHECK(deeper.left() > 0);
+  stop.request_stop();
+  CHECK(file.left() == 0);
+  CHECK(member.left() == 0);
+  CHECK(deeper.left() == 0);
 }

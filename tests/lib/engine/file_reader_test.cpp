@@ -40,9 +40,8 @@ TEST_CASE("a signal that asks to stop ends the reading of an idle pipe", "[file_
   // The second ends a read that goes on after the first.
   const itimerval soon{{3, 0}, {0, 50'000}}, never{};
   REQUIRE(::setitimer(ITIMER_REAL, &soon, nullptr) == 0);
-  FileReader reader(*repository, Formats());
-  const auto read = reader.read_stream(
-      output.get(), "pipe", [](const FilePart&) { return true; }, stop.get_token());
+  FileReader reader(*repository, Formats(), stop.get_token());
+  const auto read = reader.read_stream(output.get(), "pipe", [](const FilePart&) { return true; });
   REQUIRE(::setitimer(ITIMER_REAL, &never, nullptr) == 0);
   REQUIRE(::sigaction(SIGALRM, &before, nullptr) == 0);
   CHECK(code_of(read) == ErrorCode::cancelled);
