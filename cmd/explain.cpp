@@ -51,14 +51,13 @@ class Explanation {
         tells_all_(context.options.json || context.options.verbose > 0) {}
 
   Result<void> gather() {
-    KIN_TRY(for_each_extent(repository_, place_.node.content,
-                            [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
-                              if (extent.kind != Extent::Kind::container) return {};
-                              auto tree = container_tree(context_, repository_, extent);
-                              if (!tree) return std::move(tree).error().context(printable(place_.path));
-                              containers_.push_back({offset, *std::move(tree)});
-                              return {};
-                            }));
+    KIN_TRY(for_each_extent(
+        repository_, place_.node.content, [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
+          if (extent.kind != Extent::Kind::container) return {};
+          KIN_TRY_ASSIGN(ContainerTree tree, container_tree(context_, repository_, extent));
+          containers_.push_back({offset, std::move(tree)});
+          return {};
+        }));
     KIN_TRY(for_each_piece([&](Piece piece) { return add(std::move(piece)); },
                            [&](const ObjectId& list) { count_list(list); }));
     KIN_TRY_ASSIGN(origins_,
@@ -417,6 +416,15 @@ std::string place_text(const ExplainOptions& options) {
   return (path_only ? "latest:" : "") + options.place;
 }
 
+Result<void> tell(Context& context, Explanation& explanation) {
+  KIN_TRY(explanation.gather());
+  if (!context.options.json) return explanation.print();
+  JsonWriter out(context.raw_out());
+  KIN_TRY(explanation.write_json(out));
+  out.end();
+  return {};
+}
+
 Result<ExitCode> run_explain(Context& context, const ExplainOptions& options) {
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
   KIN_TRY_ASSIGN(const TreePlace place, find_place(*repository, place_text(options), options.filter));
@@ -431,13 +439,10 @@ Result<ExitCode> run_explain(Context& context, const ExplainOptions& options) {
                  fmt::format("{} is a {}, and explain is about files: it has no content",
                              printable(place.path), name_of(place.node.type)));
   Explanation explanation(context, *repository, place);
-  KIN_TRY(explanation.gather());
-  if (context.options.json) {
-    JsonWriter out(context.raw_out());
-    KIN_TRY(explanation.write_json(out));
-    out.end();
-  } else {
-    KIN_TRY(explanation.print());
+  if (auto told = tell(context, explanation); !told) {
+    const ErrorCode code = told.error().code();
+    const bool is_of_file = code != ErrorCode::cancelled && code != ErrorCode::io;
+    return is_of_file ? std::move(told).error().context(printable(place.path)) : std::move(told).error();
   }
   return explanation.damaged() ? ExitCode::corrupt : ExitCode::ok;
 }
