@@ -193,25 +193,26 @@ Result<void> FaultyBackend::put_locked(const FileName& name, ByteView bytes) {
 
 class FaultyDraft : public store::Draft {
  public:
-  explicit FaultyDraft(FaultyBackend& backend) : backend_(backend), disk_(backend.disk_) {}
+  explicit FaultyDraft(FaultyBackend& backend) : backend_(backend) {}
   ~FaultyDraft() override {
-    MutexLock lock(disk_.mutex_);
-    disk_.draft_bytes_ -= bytes_.size();
+    MutexLock lock(backend_.disk_.mutex_);
+    backend_.disk_.draft_bytes_ -= bytes_.size();
   }
 
   Result<void> append(ByteView bytes) override {
-    MutexLock lock(disk_.mutex_);
-    KIN_TRY(disk_.begin(Operation::append, backend_.generation_));
-    if (!disk_.has_room(bytes.size())) return Error(ErrorCode::no_space, "a draft: the faulty disk is full");
+    MutexLock lock(backend_.disk_.mutex_);
+    KIN_TRY(backend_.disk_.begin(Operation::append, backend_.generation_));
+    if (!backend_.disk_.has_room(bytes.size()))
+      return Error(ErrorCode::no_space, "a draft: the faulty disk is full");
     kin::append(bytes_, bytes);
-    disk_.draft_bytes_ += bytes.size();
-    if (disk_.step_crashes()) return crash_error();
+    backend_.disk_.draft_bytes_ += bytes.size();
+    if (backend_.disk_.step_crashes()) return crash_error();
     return {};
   }
 
   Result<Bytes> get_range(std::uint64_t offset, std::size_t size) override {
-    MutexLock lock(disk_.mutex_);
-    KIN_TRY(disk_.begin(Operation::get, backend_.generation_));
+    MutexLock lock(backend_.disk_.mutex_);
+    KIN_TRY(backend_.disk_.begin(Operation::get, backend_.generation_));
     if (offset > bytes_.size() || size > bytes_.size() - offset)
       return Error(ErrorCode::corrupt, fmt::format("the draft has {} bytes", bytes_.size()));
     const ByteView range = ByteView(bytes_).subspan(static_cast<std::size_t>(offset), size);
@@ -219,17 +220,16 @@ class FaultyDraft : public store::Draft {
   }
 
   Result<void> put(const FileName& name) override {
-    MutexLock lock(disk_.mutex_);
-    disk_.draft_bytes_ -= bytes_.size();  // no longer a draft's
+    MutexLock lock(backend_.disk_.mutex_);
+    backend_.disk_.draft_bytes_ -= bytes_.size();  // no longer a draft's
     auto put = backend_.put_locked(name, bytes_);
     if (put) bytes_.clear();
-    disk_.draft_bytes_ += bytes_.size();
+    backend_.disk_.draft_bytes_ += bytes_.size();
     return put;
   }
 
  private:
   FaultyBackend& backend_;
-  FaultyDisk& disk_;
   Bytes bytes_;
 };
 
