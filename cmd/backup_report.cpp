@@ -3,6 +3,7 @@
 #include "cmd/lost_packs.h"
 #include "cmd/version.h"
 #include "lib/base/text.h"
+#include "lib/engine/dry_run_store.h"
 #include "store/snapshots.h"
 
 #include <array>
@@ -29,13 +30,49 @@ Result<Snapshot> new_snapshot(const std::string& time, const std::string& host,
   return snapshot;
 }
 
+CountAhead::CountAhead(Context& context, const WalkOptions& walk, Progress& progress, unsigned passes)
+    : walk_(walk), counter_(1, 1) {
+  if (!context.shows_progress() && !context.options.json) return;
+  counter_.submit(
+      [this, &progress, passes]() -> Result<void> {
+        count_totals(walk_, totals_, stop_.get_token());
+        if (totals_.complete) progress.set_total(passes * totals_.files, passes * totals_.bytes);
+        return {};
+      },
+      1);
+}
+
+CountAhead::~CountAhead() {
+  stop_.request_stop();
+  const auto counted = counter_.wait();  // which cannot fail
+}
+
+Result<void> compare_with_parent(Context& context, store::Repository& repository, BackupRequest& request) {
+  KIN_TRY_ASSIGN(const std::vector<store::StoredSnapshot> all,
+                 store::load_snapshots(repository, {}, [](const Error&) {}));
+  for (auto at = all.rbegin(); at != all.rend(); ++at) {
+    if (at->snapshot.host != request.snapshot.host || at->snapshot.paths != request.snapshot.paths) continue;
+    request.parent = at->id;
+    request.parent_tree = at->snapshot.tree;
+    context.print(
+        fmt::format("comparing with snapshot {} of {}", at->id.short_hex(), local_time(at->snapshot.time)));
+    break;
+  }
+  return {};
+}
+
+Result<BackupResult> dry_run(store::Repository& repository, const BackupRequest& request,
+                             BackupObserver& observer, const std::stop_token& stop) {
+  const auto seen = store::FeatureIndex::open_temporary("");  // in memory: a dry run writes nothing
+  DryRunStore store(repository, *seen);
+  DryRunLog log(repository.index());
+  return backup(store, log, request, observer, stop);
+}
+
 Effort effort_named(const std::string& name) {
   return name == "fast" ? Effort::fast() : name == "max" ? Effort::max() : Effort::normal();
 }
 
-namespace {
-
-// "opened 5 containers (3 gzip, 2 zip); 1 stayed closed (gzip, the deflate stream cannot be opened: 1)"
 std::string containers_text(const ContainerCounts& containers) {
   std::uint64_t opened = 0, closed = 0;
   std::string types, reasons;
@@ -60,8 +97,6 @@ Json containers_json(const ContainerCounts& containers) {
     closed.push_back({{"type", key.first}, {"reason", key.second}, {"count", count}});
   return {{"opened", containers.opened}, {"closed", std::move(closed)}};
 }
-
-}  // namespace
 
 void print_backup(Context& context, const BackupResult& result, bool dry_run, double seconds) {
   const SnapshotSummary& s = result.summary;

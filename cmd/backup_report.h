@@ -1,9 +1,11 @@
-// What backup and import have in common: how a snapshot is described, and what is told while and after it is
-// made.
+// What backup, import and estimate have in common: how a snapshot is described, and what is told while and
+// after it is made.
 #pragma once
 
 #include "cmd/progress.h"
+#include "lib/base/worker_pool.h"
 #include "lib/engine/backup.h"
+#include "lib/engine/backup_totals.h"
 
 #include <string>
 #include <vector>
@@ -42,12 +44,37 @@ class BackupLines : public BackupObserver {
   Progress progress_;
 };
 
+// Counts what will be read while it is read, for a progress bar.
+class CountAhead {
+ public:
+  // `passes`: how often it will be. The progress must outlive this.
+  CountAhead(Context& context, const WalkOptions& walk, Progress& progress, unsigned passes = 1);
+  ~CountAhead();
+
+ private:
+  const WalkOptions walk_;
+  BackupTotals totals_;
+  std::stop_source stop_;
+  WorkerPool counter_;
+};
+
 // Time ("" is now), host ("" is this machine), tags, and who runs this program; without paths.
 Result<Snapshot> new_snapshot(const std::string& time, const std::string& host,
                               const std::vector<std::string>& tags);
 
+// Sets the parent, the newest snapshot of the same paths on the same host, if there is one.
+Result<void> compare_with_parent(Context& context, store::Repository& repository, BackupRequest& request);
+
+// What a backup would do. Nothing is written.
+Result<BackupResult> dry_run(store::Repository& repository, const BackupRequest& request,
+                             BackupObserver& observer, const std::stop_token& stop);
+
 // As --effort has them: fast, normal, max.
 Effort effort_named(const std::string& name);
+
+// "opened 5 containers (3 gzip, 2 zip); 1 stayed closed (gzip, the deflate stream cannot be opened: 1)"
+std::string containers_text(const ContainerCounts& containers);
+Json containers_json(const ContainerCounts& containers);
 
 void print_backup(Context& context, const BackupResult& result, bool dry_run, double seconds);
 

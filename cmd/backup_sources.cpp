@@ -197,6 +197,15 @@ Result<void> leave_out_own(std::vector<BackupSource>& sources, Context& context)
   return {};
 }
 
+std::vector<std::string> snapshot_paths(const std::vector<BackupSource>& sources,
+                                        const std::string& as_path) {
+  std::vector<std::string> out;
+  for (const BackupSource& source : sources)
+    out.push_back(absolute_path(as_path.empty() ? source.path : "/" + as_path));
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 Result<std::vector<std::string>> read_paths(const std::string& file, const std::stop_token& stop) {
   KIN_TRY_ASSIGN(const Bytes bytes, file == "-" ? read_stdin(stop) : read_file(file, kMostListBytes));
   std::vector<std::string> out;

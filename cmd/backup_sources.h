@@ -15,6 +15,10 @@ Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>&
 // repository lies below another. invalid_argument if nothing is left.
 Result<void> leave_out_own(std::vector<BackupSource>& sources, Context& context);
 
+// As a snapshot names them. Also those that are not there today: with other paths it would not be found as
+// the parent tomorrow.
+std::vector<std::string> snapshot_paths(const std::vector<BackupSource>& sources, const std::string& as_path);
+
 // One path per line; '-' is stdin.
 Result<std::vector<std::string>> read_paths(const std::string& file, const std::stop_token& stop);
 

@@ -118,6 +118,6 @@ Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context
 std::string cache_directory(const Context& context);
 // The repository, the cache and a temporary index, as far as they are there: what no backup reads and no
 // restore writes to.
-DirectoryIds own_directories(const Context& context, store::Repository& repository);
+DirectoryIds own_directories(const Context& context, const store::Repository& repository);
 
 }  // namespace kin::cmd

@@ -16,15 +16,15 @@
 
 namespace kin::cmd {
 
-extern const Command kBackup, kCache, kCheck, kCompletion, kDelta, kDiff, kDump, kExplain, kExport, kFind,
-    kImport, kInit, kKey, kLs, kPatch, kRebuildIndex, kRestore, kSnapshots, kStats, kTag;
+extern const Command kBackup, kCache, kCheck, kCompletion, kDelta, kDiff, kDump, kEstimate, kExplain, kExport,
+    kFind, kImport, kInit, kKey, kLs, kPatch, kRebuildIndex, kReport, kRestore, kSnapshots, kStats, kTag;
 
 namespace {
 
 const Command* const kCommands[] = {
-    &kInit, &kBackup, &kRestore,      &kSnapshots, &kLs,    &kFind,       &kDiff,
-    &kDump, &kExport, &kImport,       &kExplain,   &kTag,   &kStats,      &kCheck,
-    &kKey,  &kCache,  &kRebuildIndex, &kDelta,     &kPatch, &kCompletion,
+    &kInit, &kBackup, &kRestore,      &kEstimate, &kSnapshots, &kLs,         &kFind,   &kDiff,
+    &kDump, &kExport, &kImport,       &kExplain,  &kTag,       &kStats,      &kReport, &kCheck,
+    &kKey,  &kCache,  &kRebuildIndex, &kDelta,    &kPatch,     &kCompletion,
 };
 
 ExitCode exit_code_for(const Error& error) {

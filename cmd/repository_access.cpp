@@ -80,7 +80,7 @@ std::string cache_directory(const Context& context) {
   return (cache.empty() ? home() + "/.cache" : cache) + "/kin";
 }
 
-DirectoryIds own_directories(const Context& context, store::Repository& repository) {
+DirectoryIds own_directories(const Context& context, const store::Repository& repository) {
   DirectoryIds out;
   std::vector<std::string> places = repository.local_directories();
   places.push_back(repository_location(context));

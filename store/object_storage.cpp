@@ -31,6 +31,14 @@ std::uint64_t share_of(std::uint64_t size, std::uint64_t stored_size, std::uint6
                                     static_cast<double>(content_size));
 }
 
+Result<Location> require_location(Repository& repository, const ObjectId& id) {
+  KIN_TRY_ASSIGN(const std::optional<Location> location, repository.find_location(id));
+  if (location) return *location;
+  return Error(
+      ErrorCode::corrupt,
+      fmt::format("object {} is missing from the repository (kin check tells more)", id.short_hex()));
+}
+
 Result<const StorageChains::Header*> StorageChains::header_of(const BlockRef& block) {
   constexpr std::size_t kMostHeaders = 16;
   const auto found = std::find_if(headers_.begin(), headers_.end(),

@@ -23,6 +23,9 @@ std::string codec_name(std::uint8_t codec);  // also of one that this kin does n
 // content.
 std::uint64_t share_of(std::uint64_t size, std::uint64_t stored_size, std::uint64_t content_size);
 
+// Where it is; corrupt if it is nowhere.
+Result<Location> require_location(Repository& repository, const ObjectId& id);
+
 // An object in its block.
 struct StoredObject {
   ObjectId id;

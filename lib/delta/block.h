@@ -68,6 +68,7 @@ class BlockEncoder {
     return compress(content, is_long ? effort_.long_group_level : effort_.group_level);
   }
   Encoding compress_whole(ByteView content, bool is_long = false);
+  Encoding compress(ByteView content, int level);  // of zstd
   // The smallest against this base; nothing if none is smaller than the content. close: they have much in
   // common, so that a thorough search pays.
   std::optional<Encoding> compress_delta(ByteView base, ByteView content, bool close);
@@ -76,7 +77,6 @@ class BlockEncoder {
                     const std::optional<ObjectId>& base = {}, ByteView base_content = {});
 
  private:
-  Encoding compress(ByteView content, int level);
   bool is_dense(ByteView content);
   Codec& codec(CodecId id, int level);  // made when first needed
 

@@ -38,7 +38,7 @@ class Backup {
         request_(request),
         observer_(observer),
         stop_(std::move(stop)),
-        blocks_(store, request.effort, request.jobs,
+        blocks_(store, request.effort, request.jobs, request.meter,
                 [this](const std::string& text) { observer_.on_warning(text); }),
         reading_(request.jobs, kReadLimitBytes, [this] { return make_reader(); }) {}
 
@@ -272,6 +272,7 @@ Result<void> Backup::choose(std::vector<ReadItem> items) {
     for (NewObject& object : item.part.objects) {
       KIN_TRY_ASSIGN(object.is_new, store_.claim(object.id));
       if (object.is_new) sketches.push_back(&object.sketch);
+      if (request_.meter != nullptr) request_.meter->on_met(object.id, object.is_new);
     }
   if (!sketches.empty()) KIN_TRY(store_.features().prefetch(sketches));
   for (ReadItem& item : items) KIN_TRY(take(std::move(item)));

@@ -10,6 +10,7 @@
 #include "lib/engine/block_store.h"
 #include "lib/engine/container_counts.h"
 #include "lib/engine/entry_source.h"
+#include "lib/engine/object_meter.h"
 #include "lib/engine/resume_log.h"
 #include "lib/engine/walker.h"
 
@@ -55,6 +56,7 @@ struct BackupRequest {
   bool read_all = false;  // --force
   unsigned jobs = 2;
   Effort effort;
+  ObjectMeter* meter = nullptr;  // must outlive the backup. Measuring takes time of its own
   bool skip_if_unchanged = false;
   Snapshot snapshot;  // host, user, paths, tags, time, version: what the caller knows
 };

@@ -1,5 +1,6 @@
 #include "lib/engine/block_pipeline.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace kin {
@@ -26,10 +27,11 @@ constexpr std::size_t kWeakHintBytes = 128 << 10;
 
 }  // namespace
 
-BlockPipeline::BlockPipeline(BlockStore& store, const Effort& effort, unsigned jobs,
+BlockPipeline::BlockPipeline(BlockStore& store, const Effort& effort, unsigned jobs, ObjectMeter* meter,
                              std::function<void(const std::string&)> on_warning)
     : store_(store),
       effort_(effort),
+      meter_(meter),
       on_warning_(std::move(on_warning)),
       recent_({kRecentBytes, kNearBytes, kOnWayBytes + jobs * kOnWayBytesPerJob}),
       encoders_(effort, jobs),
@@ -85,7 +87,7 @@ Result<void> BlockPipeline::submit() {
 }
 
 BlockPipeline::Trying::Worker BlockPipeline::make_trial() {
-  auto trial = std::make_shared<Trial>(store_, recent_, encoders_, effort_.candidates);
+  auto trial = std::make_shared<Trial>(store_, recent_, encoders_, effort_.candidates, meter_ != nullptr);
   return [trial](std::vector<OfferedObject> objects, const Trying::Emit& emit) {
     std::vector<TriedObject> tried;
     std::size_t bytes = 0;
@@ -99,11 +101,22 @@ BlockPipeline::Trying::Worker BlockPipeline::make_trial() {
 
 Result<void> BlockPipeline::decide() {
   while (std::optional<std::vector<TriedObject>> batch = trying_.next())
-    for (TriedObject& tried : *batch) KIN_TRY(assembler_.add(std::move(tried)));
+    for (TriedObject& tried : *batch) {
+      if (meter_ != nullptr && !is_metadata(tried.object.kind)) measure(tried);
+      KIN_TRY(assembler_.add(std::move(tried)));
+    }
   KIN_TRY(trying_.result());
   KIN_TRY(assembler_.flush());
   encoding_.finish();
   return {};
+}
+
+void BlockPipeline::measure(const TriedObject& tried) const {
+  MeasuredObject measured{tried.object.id, tried.object.size, tried.alone_bytes, {}};
+  for (const DeltaTrial& delta : tried.deltas)
+    measured.delta_bytes =
+        std::min<std::uint64_t>(delta.encoding.payload.size(), measured.delta_bytes.value_or(UINT64_MAX));
+  meter_->on_tried(measured);
 }
 
 BlockPipeline::Encoding::Worker BlockPipeline::make_encoder() {

@@ -11,6 +11,7 @@
 #include "lib/engine/block_store.h"
 #include "lib/engine/encoder_pool.h"
 #include "lib/engine/group_ratio.h"
+#include "lib/engine/object_meter.h"
 #include "lib/engine/recent_contents.h"
 #include "lib/engine/trial.h"
 
@@ -24,7 +25,9 @@ namespace kin {
 
 class BlockPipeline {
  public:
-  BlockPipeline(BlockStore& store, const Effort& effort, unsigned jobs,
+  // `meter`, if given, is told of all content that is added, by the thread that decides. It must outlive
+  // this.
+  BlockPipeline(BlockStore& store, const Effort& effort, unsigned jobs, ObjectMeter* meter,
                 std::function<void(const std::string&)> on_warning);
 
   // The object was claimed. `previous`: what was at its place in an earlier version.
@@ -51,10 +54,12 @@ class BlockPipeline {
   Trying::Worker make_trial();
   Encoding::Worker make_encoder();
   EncodedBlock encode(PlannedBlock block);
+  void measure(const TriedObject& tried) const;
   bool worth_trying(const Candidate& candidate, std::size_t bytes) const;
 
   BlockStore& store_;
   const Effort effort_;
+  ObjectMeter* const meter_;
   const std::function<void(const std::string&)> on_warning_;
 
   RecentContents recent_;

@@ -1,5 +1,7 @@
 #include "lib/engine/trial.h"
 
+#include "lib/engine/object_meter.h"
+
 namespace kin {
 namespace {
 
@@ -33,6 +35,8 @@ TriedObject Trial::run(OfferedObject offered) {
   }
   if (content.size() >= kSoloBytes && best > content.size() / kBetterThanWhole)
     out.whole = encoders_.take()->compress_whole(content, out.is_long);
+  if (measures_ && !is_metadata(out.object.kind))
+    out.alone_bytes = encoders_.take()->compress(content, kAloneLevel).payload.size();
   return out;
 }
 

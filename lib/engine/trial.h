@@ -41,14 +41,17 @@ struct TriedObject {
   std::shared_ptr<const Bytes> content;
   std::vector<DeltaTrial> deltas;
   std::optional<Encoding> whole;  // of those that cannot join a group
+  std::size_t alone_bytes = 0;    // see MeasuredObject; only if it is measured
   bool has_kin = false;           // as OfferedObject
   bool is_long = false;           // likewise
 };
 
 class Trial {
  public:
-  Trial(BlockReader& store, const RecentContents& recent, EncoderPool& encoders, unsigned most_trials)
-      : store_(store), recent_(recent), encoders_(encoders), most_trials_(most_trials) {}
+  // `measures`: what content takes alone, too.
+  Trial(BlockReader& store, const RecentContents& recent, EncoderPool& encoders, unsigned most_trials,
+        bool measures)
+      : store_(store), recent_(recent), encoders_(encoders), most_trials_(most_trials), measures_(measures) {}
 
   TriedObject run(OfferedObject offered);
 
@@ -60,6 +63,7 @@ class Trial {
   const RecentContents& recent_;
   EncoderPool& encoders_;
   const unsigned most_trials_;
+  const bool measures_;
 };
 
 }  // namespace kin

@@ -1,0 +1,112 @@
+#include "cmd/content_costs.h"
+
+#include "cmd/stats_details.h"
+#include "cmd/tree_walk.h"
+#include "lib/container/content_source.h"
+#include "store/object_storage.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kin::cmd {
+namespace {
+
+using Order = ContentCosts::Order;
+
+std::uint64_t value(const ContentCosts::Tally& tally, Order order) {
+  return order == Order::stored ? tally.stored : tally.saved();
+}
+
+bool is_better(const ContentCosts::Named& a, const ContentCosts::Named& b, Order order) {
+  const std::uint64_t left = value(a.tally, order), right = value(b.tally, order);
+  return left != right ? left > right : a.name < b.name;
+}
+
+}  // namespace
+
+Result<ContentCosts::Tally> ContentCosts::tally_of(const Node& file) {
+  Tally out{1, file.size, 0};
+  KIN_TRY(for_each_object(repository_, file.content, [&](const Extent& extent) -> Result<bool> {
+    if (!seen_.insert(extent.id).second) return false;
+    KIN_TRY_ASSIGN(const store::Location location, store::require_location(repository_, extent.id));
+    out.stored += store::share_of(location.size, location.range.size, location.content_size);
+    return true;
+  }));
+  return out;
+}
+
+Result<void> ContentCosts::add(const Snapshot& snapshot, const std::stop_token& stop) {
+  struct Level {
+    std::string path;
+    Directory directory;
+  };
+  std::vector<Level> levels{{"/", {}}};
+  TreeVisitor visitor;
+  visitor.enter = [&](const Node& node, const std::string& path) -> Result<bool> {
+    if (node.type == NodeType::directory) levels.push_back({path, {}});
+    if (node.type != NodeType::file) return true;
+    auto tally = tally_of(node);
+    if (!tally) return std::move(tally).error().context(printable(path));
+    levels.back().directory.tally.add(*tally);
+    add_file(path, node, *tally);
+    return true;
+  };
+  const auto leave = [&] {
+    Level done = std::move(levels.back());
+    levels.pop_back();
+    if (!levels.empty()) {
+      Directory& around = levels.back().directory;
+      around.tally.add(done.directory.tally);
+      if (done.directory.tally.stored > around.largest.stored) around.largest = done.directory.tally;
+      if (done.directory.tally.saved() > around.most_saving.saved())
+        around.most_saving = done.directory.tally;
+    }
+    directories_.insert_or_assign(std::move(done.path), done.directory);
+  };
+  visitor.leave = [&](const Node&) { leave(); };
+  KIN_TRY(walk_tree(repository_, snapshot.tree, "", visitor, stop));
+  leave();
+  return {};
+}
+
+void ContentCosts::add_file(const std::string& path, const Node& node, const Tally& tally) {
+  all_.add(tally);
+  types_[suffix_of(node.name)].add(tally);
+  keep_best(costliest_, path, tally, Order::stored);
+  keep_best(most_saving_, path, tally, Order::saved);
+}
+
+void ContentCosts::keep_best(std::vector<Named>& best, const std::string& path, const Tally& tally,
+                             Order order) const {
+  if (value(tally, order) == 0) return;
+  if (best.size() == most_ && value(best.back().tally, order) >= value(tally, order)) return;
+  Named file{path, tally};
+  const auto place = std::upper_bound(best.begin(), best.end(), file,
+                                      [&](const Named& a, const Named& b) { return is_better(a, b, order); });
+  best.insert(place, std::move(file));
+  if (best.size() > most_) best.pop_back();
+}
+
+std::vector<ContentCosts::Named> ContentCosts::first_of(std::vector<Named> all, Order order) const {
+  std::sort(all.begin(), all.end(), [&](const Named& a, const Named& b) { return is_better(a, b, order); });
+  if (all.size() > most_) all.resize(most_);
+  return all;
+}
+
+std::vector<ContentCosts::Named> ContentCosts::directories(Order order) const {
+  std::vector<Named> out;
+  for (const auto& [path, directory] : directories_) {
+    const std::uint64_t whole = value(directory.tally, order);
+    const Tally& largest = order == Order::stored ? directory.largest : directory.most_saving;
+    if (whole > 0 && value(largest, order) <= whole / 4 * 3) out.push_back({path, directory.tally});
+  }
+  return first_of(std::move(out), order);
+}
+
+std::vector<ContentCosts::Named> ContentCosts::types(Order order) const {
+  std::vector<Named> out;
+  for (const auto& [type, tally] : types_) out.push_back({type, tally});
+  return first_of(std::move(out), order);
+}
+
+}  // namespace kin::cmd

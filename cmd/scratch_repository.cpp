@@ -1,0 +1,48 @@
+#include "cmd/scratch_repository.h"
+
+#include "lib/base/text.h"
+#include "store/cache_directory.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+
+namespace kin::cmd {
+
+Result<std::unique_ptr<ScratchRepository>> ScratchRepository::make(const std::string& parent) {
+  KIN_TRY(make_directories(parent, 0700));
+  store::sweep_temporary_caches(parent);
+  KIN_TRY_ASSIGN(store::TemporaryCache place, store::make_temporary_cache(parent));
+  // From here on it is removed, whatever fails.
+  std::unique_ptr<ScratchRepository> out(
+      new ScratchRepository(std::move(place.directory), std::move(place.lock)));
+  const std::string location = out->directory_ + "/repository";
+  KIN_TRY(make_directories(location, 0700));
+  KIN_TRY_ASSIGN(auto backend, store::open_backend(location));
+  KIN_TRY(store::Repository::create(*backend, std::nullopt));
+  store::OpenOptions options;
+  options.cache_directory = out->directory_ + "/cache";
+  KIN_TRY_ASSIGN(out->repository_, store::Repository::open(std::move(backend), options));
+  KIN_TRY(out->repository_->refresh_index());
+  return out;
+}
+
+ScratchRepository::~ScratchRepository() {
+  repository_.reset();
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+}
+
+Result<std::uint64_t> ScratchRepository::stored_bytes() const {
+  std::error_code failed;
+  std::uint64_t bytes = 0;
+  for (std::filesystem::recursive_directory_iterator at(directory_ + "/repository", failed), end;
+       !failed && at != end; at.increment(failed)) {
+    if (at->is_regular_file(failed) && !failed) bytes += at->file_size(failed);
+  }
+  if (failed)
+    return Error(ErrorCode::io, fmt::format("cannot read {}: {}", printable(directory_), failed.message()));
+  return bytes;
+}
+
+}  // namespace kin::cmd

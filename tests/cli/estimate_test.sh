@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# kin estimate tells what a backup would take and what simpler ways would, and leaves nothing behind.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+nothing_left() {
+  [ -z "$(find "$work/cache" "$work/scratch" -name 'kin-index-*' 2>/dev/null)" ] || fail "left something behind"
+  [ ! -e "$work/data" ] || fail "made a repository"
+}
+# true_of EXPRESSION: of `it`, the last JSON line; `of[NAME]` is what a method takes.
+true_of() {
+  python3 - "$1" <<'PYTHON' || fail "not so: $1"
+import json, sys
+it = json.loads(open("out").read().splitlines()[-1])
+of = {method["name"]: method["bytes"] for method in it.get("methods", [])}
+sys.exit(0 if eval(sys.argv[1]) else 1)
+PYTHON
+}
+
+mkdir tree scratch
+python3 - <<'PYTHON'
+import gzip, io, random, tarfile
+chance = random.Random(1)
+words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(2, 9))) for _ in range(3000)]
+def text(size):
+    return " ".join(chance.choices(words, k=size // 6)).encode()[:size]
+def changed(content):
+    at = chance.randrange(len(content) - 100)
+    return content[:at] + b"something else" + content[at + 50:]
+for i in range(30):
+    content = text(20000)
+    open(f"tree/{i}.txt", "wb").write(content)
+    open(f"tree/{i}.new.txt", "wb").write(changed(content))
+    if i < 5:
+        open(f"tree/{i}.copy.txt", "wb").write(content)
+members = [text(30000) for _ in range(10)]
+for version in range(4):
+    members[version] = changed(members[version])
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as archive:
+        for number, content in enumerate(members):
+            member = tarfile.TarInfo(f"m{number}")
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    open(f"tree/{version}.tar.gz", "wb").write(gzip.compress(out.getvalue(), 6, mtime=0))
+PYTHON
+: >tree/empty
+mkdir tree/directory
+
+# What is said is so: by counting, and by the order of the ways.
+run 0 --json estimate tree
+nothing_left
+true_of 'it["message_type"] == "estimate" and it["files"] == 70 and it["distinct_files"] == 65 and it["skipped"] == 0'
+bytes=$(find tree -type f -printf '%s\n' | awk '{sum += $1} END {print sum}')
+true_of "it['bytes'] == $bytes and of['identical_files'] == $bytes - 100000"
+true_of 'it["containers"]["opened"] == {"gzip": 4, "tar": 4}'
+true_of 'of["compression"] > of["chunks"] > of["deltas"] > of["deltas_opened"] and of["kin_closed"] > of["kin"]'
+true_of 'all(abs(method["percent"] - 100 * method["bytes"] / it["bytes"]) < 0.001 for method in it["methods"])'
+estimated=$(python3 -c 'import json; print(json.loads(open("out").read().splitlines()[-1])["methods"][-1]["bytes"])')
+
+# A backup then takes what was said, within 2 %: what resembles what depends a little on the repository's key.
+run 0 init --plain -r repo
+run 0 -r repo backup tree
+stored=$(find repo -type f -printf '%s\n' | awk '{sum += $1} END {print sum}')
+python3 -c "import sys; sys.exit(abs($estimated - $stored) > 0.02 * $stored)" ||
+  fail "estimated $estimated, and stored $stored"
+
+# In text, as a table for spreadsheets, and with less.
+run 0 estimate tree
+says "70 files"
+says "kin, all that a repository takes"
+[ "$(wc -L <out)" -le 120 ] || fail "lines too long"
+run 0 estimate --csv tree
+[ "$(head -1 out)" = "method,bytes,percent" ] || fail "no head"
+grep -qx "original,$bytes,100" out || fail "no original"
+[ "$(wc -l <out)" = 9 ] || fail "not all rows"
+run 0 --json estimate --no-unpack tree
+true_of 'it["containers"]["opened"] == {} and "deltas_opened" not in of and "kin_closed" not in of and of["kin"] > 0'
+run 0 --json estimate --exclude '*.gz' tree
+true_of 'it["files"] == 66 and "deltas_opened" not in of'
+nothing_left
+
+# Against a repository: nothing new, and something.
+run 0 --json estimate tree --against repo
+true_of 'it["message_type"] == "summary" and it["dry_run"] and it["data_added"] == 0 and it["files_unmodified"] == 70'
+head -c 50000 /dev/urandom >tree/noise
+run 0 --json estimate tree --against repo
+true_of '50000 <= it["data_added_packed"] < 60000 and it["files_new"] == 1'
+run 10 estimate tree --against nowhere
+run 2 estimate tree --against repo --csv
+rm tree/noise
+
+# Little and nothing; what is not there; no room to work in.
+mkdir none
+run 0 --json estimate none
+true_of 'it["files"] == 0 and it["bytes"] == 0 and all(method["percent"] == 0 for method in it["methods"])'
+run 0 --json estimate tree/0.txt
+true_of 'it["files"] == 1 and of["identical_files"] == 20000'
+run 2 estimate
+says "no path is given"
+run 3 --json estimate tree missing
+says "missing"
+true_of 'it["files"] == 70 and it["skipped"] == 1'
+[ "$(grep -c 'missing' err)" = 1 ] || fail "told of it more than once"
+: >file
+run 1 estimate --scratch file/below tree
+says "cannot make directory file"
+run 0 estimate --scratch scratch/new tree
+nothing_left
+
+# Stopped, and killed: the next one cleans up.
+head -c 60000000 /dev/urandom >tree/large
+"$KIN" estimate tree >out 2>err &
+sleep 0.3
+kill -INT $!
+code=0
+wait $! || code=$?
+[ "$code" = 130 ] || [ "$code" = 0 ] || fail "exit code $code after an interrupt"
+nothing_left
+"$KIN" estimate tree >out 2>err &
+sleep 0.3
+kill -KILL $! || true
+wait $! || true
+run 0 estimate tree/0.txt
+nothing_left
