@@ -206,6 +206,16 @@ std::vector<std::string> snapshot_paths(const std::vector<BackupSource>& sources
   return out;
 }
 
+std::string disk_path(const std::vector<BackupSource>& sources, const std::string& tree_path) {
+  for (const BackupSource& source : sources) {
+    std::string place;
+    for (const std::string& name : source.tree_path) place += "/" + name;
+    if (tree_path == place || tree_path.starts_with(place + "/"))
+      return absolute_path(source.path + tree_path.substr(place.size()));
+  }
+  return tree_path;
+}
+
 Result<std::vector<std::string>> read_paths(const std::string& file, const std::stop_token& stop) {
   KIN_TRY_ASSIGN(const Bytes bytes, file == "-" ? read_stdin(stop) : read_file(file, kMostListBytes));
   std::vector<std::string> out;

@@ -19,6 +19,9 @@ Result<void> leave_out_own(std::vector<BackupSource>& sources, Context& context)
 // the parent tomorrow.
 std::vector<std::string> snapshot_paths(const std::vector<BackupSource>& sources, const std::string& as_path);
 
+// Where on disk what has this path in the snapshot ("/" and names) is; as it is if it is of no source.
+std::string disk_path(const std::vector<BackupSource>& sources, const std::string& tree_path);
+
 // One path per line; '-' is stdin.
 Result<std::vector<std::string>> read_paths(const std::string& file, const std::stop_token& stop);
 

@@ -78,7 +78,7 @@ void ContentCosts::add_file(const std::string& path, const Node& node, const Tal
 
 void ContentCosts::keep_best(std::vector<Named>& best, const std::string& path, const Tally& tally,
                              Order order) const {
-  if (value(tally, order) == 0) return;
+  if (most_ == 0 || value(tally, order) == 0) return;
   if (best.size() == most_ && value(best.back().tally, order) >= value(tally, order)) return;
   Named file{path, tally};
   const auto place = std::upper_bound(best.begin(), best.end(), file,
@@ -101,6 +101,43 @@ std::vector<ContentCosts::Named> ContentCosts::directories(Order order) const {
     if (whole > 0 && value(largest, order) <= whole / 4 * 3) out.push_back({path, directory.tally});
   }
   return first_of(std::move(out), order);
+}
+
+std::vector<ContentCosts::Named> ContentCosts::parts(std::size_t most) const {
+  // What is in a directory, and the files right in it.
+  const auto split = [&](const std::string& path) {
+    std::vector<Named> out;
+    Tally files = directories_.at(path).tally;
+    const std::string below = path == "/" ? path : path + "/";
+    for (auto at = directories_.lower_bound(below); at != directories_.end() && at->first.starts_with(below);
+         ++at) {
+      if (at->first == path || at->first.find('/', below.size()) != std::string::npos) continue;
+      out.push_back({at->first, at->second.tally});
+      files.files -= at->second.tally.files;
+      files.bytes -= at->second.tally.bytes;
+      files.stored -= at->second.tally.stored;
+    }
+    if (!out.empty() && files.files > 0) out.push_back({below + "*", files});
+    return out;
+  };
+  std::vector<Named> out;
+  if (directories_.empty()) return out;
+  std::vector<Named> whole{{"/", directories_.at("/").tally}};
+  while (!whole.empty() && out.size() + whole.size() < most) {
+    const auto largest = std::min_element(whole.begin(), whole.end(), [](const Named& a, const Named& b) {
+      return is_better(a, b, Order::stored);
+    });
+    Named next = std::move(*largest);
+    whole.erase(largest);
+    std::vector<Named> within = split(next.name);
+    if (within.empty()) out.push_back(std::move(next));
+    for (Named& part : within) (part.name.ends_with("/*") ? out : whole).push_back(std::move(part));
+  }
+  out.insert(out.end(), whole.begin(), whole.end());
+  std::erase_if(out, [](const Named& part) { return part.tally.stored == 0; });
+  std::sort(out.begin(), out.end(),
+            [](const Named& a, const Named& b) { return is_better(a, b, Order::stored); });
+  return out;
 }
 
 std::vector<ContentCosts::Named> ContentCosts::types(Order order) const {

@@ -40,6 +40,9 @@ class ContentCosts {
   // that.
   std::vector<Named> directories(Order order) const;
   std::vector<Named> types(Order order) const;
+  // Directories that are all of it, none in another: the largest are in parts, up to about so many. Of one
+  // that is in parts, files right in it are a part of that name.
+  std::vector<Named> parts(std::size_t most) const;
   std::vector<Named> files(Order order) const { return order == Order::stored ? costliest_ : most_saving_; }
 
  private:

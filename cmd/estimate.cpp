@@ -1,34 +1,33 @@
 // kin estimate: what kin would store of files, and what simpler ways would, without a repository.
 #include "cmd/backup_report.h"
 #include "cmd/backup_sources.h"
+#include "cmd/estimate_result.h"
+#include "cmd/object_origins.h"
+#include "cmd/output_file.h"
 #include "cmd/scratch_repository.h"
 #include "cmd/source_options.h"
 #include "formats/formats.h"
-#include "lib/engine/savings.h"
 
 #include <sys/stat.h>
 
 namespace kin::cmd {
 namespace {
 
+constexpr std::size_t kMostParts = 60;
+
 struct EstimateOptions {
   SourceOptions sources;
-  std::string scratch, against;
+  std::string scratch, against, html;
   bool csv = false;
 };
 
-// A way to store the files, and what it takes.
-struct Method {
-  const char* name;  // for programs
-  const char* text;  // for people
-  std::uint64_t bytes;
-};
-
-// One backup into a repository that is removed again.
+// What one backup, into a repository that is removed again, tells.
 struct Pass {
   BackupResult result;
   Savings savings;
   std::uint64_t stored_bytes = 0;
+  std::vector<EstimateResult::Pair> pairs;
+  std::vector<ContentCosts::Named> parts;
 };
 
 // The second pass reads the same files: what is wrong with them was told by the first.
@@ -58,25 +57,15 @@ class Estimate {
 
  private:
   Result<ExitCode> run_against(std::span<const ContainerFormat> formats);
-  Result<void> measure(std::span<const ContainerFormat> formats);
+  Result<EstimateResult> measure(std::span<const ContainerFormat> formats);
   Result<Pass> pass(std::span<const ContainerFormat> formats);
-  std::vector<Method> methods() const;
-  void print() const;
-  void print_csv() const;
-  Json json() const;
-  double percent(std::uint64_t bytes) const {
-    return original() == 0 ? 0 : 100.0 * static_cast<double>(bytes) / static_cast<double>(original());
-  }
-  std::uint64_t original() const { return closed_.result.summary.bytes; }
-  // As a backup would: the first pass.
-  const BackupResult& read() const { return (opened_ ? *opened_ : closed_).result; }
+  Result<void> look_at(store::Repository& repository, Pass& pass);
+  Result<void> tell(const EstimateResult& result, OutputFile* page);
 
   Context& context_;
   const EstimateOptions& options_;
   BackupRequest request_;
   EstimateLines lines_;
-  std::optional<Pass> opened_;  // none: nothing opens
-  Pass closed_;
 };
 
 Result<Pass> Estimate::pass(std::span<const ContainerFormat> formats) {
@@ -100,9 +89,36 @@ Result<Pass> Estimate::pass(std::span<const ContainerFormat> formats) {
                     printable(parent)));
   if (!result && result.error().code() == ErrorCode::cancelled) return interrupted();
   if (!result) return std::move(result).error();
-  Pass out{*std::move(result), meter.result(), 0};
+  Pass out;
+  out.result = *std::move(result);
+  out.savings = meter.result();
   KIN_TRY_ASSIGN(out.stored_bytes, scratch->stored_bytes());
+  KIN_TRY(look_at(repository, out));
   return out;
+}
+
+// While it is there.
+Result<void> Estimate::look_at(store::Repository& repository, Pass& pass) {
+  KIN_TRY_ASSIGN(Snapshot snapshot, repository.load_snapshot(*pass.result.snapshot));
+  ContentCosts costs(repository, 0);
+  KIN_TRY(costs.add(snapshot, context_.stop()));
+  pass.parts = costs.parts(kMostParts);
+  std::unordered_set<ObjectId, ObjectIdHash> wanted;
+  for (const Savings::Pair& pair : pass.savings.pairs) {
+    wanted.insert(pair.object);
+    wanted.insert(pair.base);
+  }
+  bool damaged = false;  // which it is not
+  KIN_TRY_ASSIGN(const Origins origins,
+                 find_origins(context_, repository, {*pass.result.snapshot, std::move(snapshot)},
+                              std::move(wanted), damaged));
+  for (const Savings::Pair& pair : pass.savings.pairs) {
+    const auto object = origins.find(pair.object), base = origins.find(pair.base);
+    if (object != origins.end() && base != origins.end())
+      pass.pairs.push_back({pair, disk_path(request_.walk.sources, object->second.path),
+                            disk_path(request_.walk.sources, base->second.path)});
+  }
+  return {};
 }
 
 // What a backup into a repository would add to it.
@@ -121,18 +137,55 @@ Result<ExitCode> Estimate::run_against(std::span<const ContainerFormat> formats)
   return result.summary.skipped > 0 || damaged ? ExitCode::incomplete : ExitCode::ok;
 }
 
-Result<void> Estimate::measure(std::span<const ContainerFormat> formats) {
+Result<EstimateResult> Estimate::measure(std::span<const ContainerFormat> formats) {
   const CountAhead ahead(context_, request_.walk, lines_.progress(), formats.empty() ? 1 : 2);
+  std::optional<Pass> opened;
+  Pass closed;
   if (!formats.empty()) {
-    KIN_TRY_ASSIGN(opened_, pass(formats));
+    KIN_TRY_ASSIGN(opened, pass(formats));
     lines_.is_again = true;
     // Where nothing opens, the second pass would be the first once more.
-    if (opened_->result.containers.opened.empty()) {
-      closed_ = *std::exchange(opened_, {});
-      return {};
-    }
+    if (opened->result.containers.opened.empty()) closed = *std::exchange(opened, {});
   }
-  KIN_TRY_ASSIGN(closed_, pass({}));
+  if (formats.empty() || opened) {
+    KIN_TRY_ASSIGN(closed, pass({}));
+  }
+  Pass& as_backup = opened ? *opened : closed;
+  EstimateResult out;
+  out.paths = request_.snapshot.paths;
+  out.files = as_backup.result.summary.files;
+  out.bytes = as_backup.result.summary.bytes;
+  out.skipped = as_backup.result.summary.skipped;
+  out.containers = as_backup.result.containers;
+  out.parts = std::move(as_backup.parts);
+  out.methods = {
+      {"identical_files", "identical files once", closed.savings.distinct_file_bytes},
+      {"compression", "each file compressed (zstd -3)", closed.savings.files_compressed},
+      {"chunks", "chunks once, compressed: as restic does, computed", closed.savings.objects_compressed},
+      {"deltas", "each file a delta or compressed", closed.savings.deltas},
+  };
+  if (opened) {
+    out.methods.push_back({"deltas_opened", "the same, with containers opened", opened->savings.deltas});
+    out.methods.push_back(
+        {"kin_closed", "kin --no-unpack, all that a repository takes", closed.stored_bytes});
+  }
+  out.methods.push_back({"kin", "kin, all that a repository takes", as_backup.stored_bytes});
+  out.savings = std::move(closed.savings);
+  out.pairs = std::move(closed.pairs);
+  return out;
+}
+
+Result<void> Estimate::tell(const EstimateResult& result, OutputFile* page) {
+  if (page != nullptr) {
+    KIN_TRY(page->finish(estimate_page(result)));
+    if (page->is_stdout()) return {};
+  }
+  if (options_.csv) {
+    print_estimate_csv(context_, result);
+  } else {
+    print_estimate(context_, result);
+    context_.json("estimate", estimate_json(result));
+  }
   return {};
 }
 
@@ -146,70 +199,17 @@ Result<ExitCode> Estimate::run() {
   request_.effort = effort_named(options_.sources.effort);
   if (!options_.against.empty()) return run_against(formats);
 
-  KIN_TRY(measure(formats));
+  std::unique_ptr<OutputFile> page;
+  if (!options_.html.empty()) {  // now, and not when all the work is done
+    KIN_TRY_ASSIGN(page, OutputFile::open(context_, options_.html, {}));
+  }
+  KIN_TRY_ASSIGN(const EstimateResult result, measure(formats));
   context_.progress("");
-  if (options_.csv) {
-    print_csv();
-  } else {
-    print();
-    context_.json("estimate", json());
-  }
-  const std::uint64_t skipped = read().summary.skipped;
-  if (skipped > 0)
-    context_.warn(
-        fmt::format("{} file{} could not be read whole", grouped(skipped), skipped == 1 ? "" : "s"));
-  return skipped > 0 ? ExitCode::incomplete : ExitCode::ok;
-}
-
-std::vector<Method> Estimate::methods() const {
-  std::vector<Method> out{
-      {"identical_files", "identical files once", closed_.savings.distinct_file_bytes},
-      {"compression", "each file compressed (zstd -3)", closed_.savings.alone},
-      {"chunks", "chunks once, compressed: as restic does, computed", closed_.savings.chunks},
-      {"deltas", "each file a delta or compressed", closed_.savings.deltas},
-  };
-  if (opened_) out.push_back({"deltas_opened", "the same, with containers opened", opened_->savings.deltas});
-  if (opened_)
-    out.push_back({"kin_closed", "kin --no-unpack, all that a repository takes", closed_.stored_bytes});
-  out.push_back({"kin", "kin, all that a repository takes", (opened_ ? *opened_ : closed_).stored_bytes});
-  return out;
-}
-
-void Estimate::print() const {
-  const SnapshotSummary& summary = closed_.result.summary;
-  const Savings& savings = closed_.savings;
-  context_.print(fmt::format("{} files, {}; {} of them different", grouped(summary.files),
-                             human_bytes(original()), grouped(savings.distinct_files)));
-  context_.print("");
-  context_.print(fmt::format("{:<52}{:>14}{:>10}", "stored as", "bytes", "of all"));
-  for (const Method& method : methods())
-    context_.print(
-        fmt::format("{:<52}{:>14}{:>8.1f} %", method.text, human_bytes(method.bytes), percent(method.bytes)));
-  if (const ContainerCounts& containers = read().containers; !containers.empty()) {
-    context_.print("");
-    context_.print(containers_text(containers));
-  }
-}
-
-void Estimate::print_csv() const {
-  std::ostream& out = context_.raw_out();
-  out << "method,bytes,percent\n" << fmt::format("original,{},100\n", original());
-  for (const Method& method : methods())
-    out << fmt::format("{},{},{:.3f}\n", method.name, method.bytes, percent(method.bytes));
-}
-
-Json Estimate::json() const {
-  Json rows = Json::array();
-  for (const Method& method : methods())
-    rows.push_back({{"name", method.name}, {"bytes", method.bytes}, {"percent", percent(method.bytes)}});
-  const SnapshotSummary& summary = closed_.result.summary;
-  return {{"files", summary.files},
-          {"distinct_files", closed_.savings.distinct_files},
-          {"bytes", original()},
-          {"delta_objects", closed_.savings.delta_objects},
-          {"methods", std::move(rows)},
-          {"containers", containers_json(read().containers)},
-          {"skipped", read().summary.skipped}};
+  KIN_TRY(tell(result, page.get()));
+  if (result.skipped > 0)
+    context_.warn(fmt::format("{} file{} could not be read whole", grouped(result.skipped),
+                              result.skipped == 1 ? "" : "s"));
+  return result.skipped > 0 ? ExitCode::incomplete : ExitCode::ok;
 }
 
 Action define_estimate(CLI::App& app) {
@@ -217,11 +217,14 @@ Action define_estimate(CLI::App& app) {
   add_source_options(app, options->sources, "files and directories to look at");
   CLI::Option* const csv =
       app.add_flag("--csv", options->csv, "a table for spreadsheets instead of one for people");
+  CLI::Option* const html =
+      app.add_option("--html", options->html, "also write a page with plots to this file");
   app.add_option("--scratch", options->scratch,
                  "where to keep what a backup would store, until it is counted (default: the local cache)");
   app.add_option("--against", options->against,
                  "tell what a backup into this repository would add to it, and nothing else")
-      ->excludes(csv);
+      ->excludes(csv)
+      ->excludes(html);
   return [options](Context& context) { return Estimate(context, *options).run(); };
 }
 

@@ -30,6 +30,11 @@ class OutputFile {
     return [this](ByteView bytes) { return write_bytes(bytes); };
   }
   Result<void> commit();
+  // All of it, for those that have it as text.
+  Result<void> finish(std::string_view text) {
+    KIN_TRY(write_bytes(as_bytes(text)));
+    return commit();
+  }
 
  private:
   explicit OutputFile(Context& context) : context_(context) {}

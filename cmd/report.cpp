@@ -1,8 +1,12 @@
 // kin report: what each snapshot has brought and would free, and where the bytes are.
 #include "cmd/content_costs.h"
+#include "cmd/html_page.h"
 #include "cmd/lost_packs.h"
+#include "cmd/output_file.h"
 #include "cmd/snapshot_costs.h"
 #include "cmd/snapshot_options.h"
+#include "cmd/svg_plots.h"
+#include "cmd/version.h"
 
 #include <algorithm>
 
@@ -13,8 +17,11 @@ struct ReportOptions {
   store::SnapshotFilter filter;
   std::string snapshot = "latest";
   std::size_t top = 10;
+  std::string html;
   bool csv = false;
 };
+
+constexpr std::size_t kMostParts = 60;
 
 class Report {
  public:
@@ -29,6 +36,7 @@ class Report {
   void print() const;
   void print_csv() const;
   Json json() const;
+  std::string page() const;
 
  private:
   using Order = ContentCosts::Order;
@@ -186,13 +194,86 @@ Json Report::json() const {
   return out;
 }
 
+std::string Report::page() const {
+  HtmlPage page("What the snapshots in " + repository_location(context_) + " take");
+  page.heading("Snapshots");
+  std::uint64_t largest = 1, stored = 0;
+  for (const SnapshotCosts::Row& row : costs_.rows()) stored += row.added.stored;
+  largest = std::max(largest, stored);
+  for (const store::StoredSnapshot& snapshot : snapshots_)
+    largest = std::max(largest, snapshot.snapshot.summary.bytes);
+  const auto part = [&](std::uint64_t bytes) {
+    return static_cast<double>(bytes) / static_cast<double>(largest);
+  };
+  Curve sizes{"size of the files", {}}, growth{"stored, with all before", {}};
+  Axis time{"snapshots, oldest first", {}}, size{"size", {}};
+  for (int quarter = 0; quarter <= 4; ++quarter)
+    size.marks.emplace_back(quarter / 4.0, human_bytes(largest / 4 * static_cast<std::uint64_t>(quarter)));
+  std::vector<std::vector<HtmlPage::Cell>> rows;
+  stored = 0;
+  const std::size_t last = snapshots_.size() - std::min<std::size_t>(1, snapshots_.size());
+  for (std::size_t i = 0; i < snapshots_.size(); ++i) {
+    const Snapshot& snapshot = snapshots_[i].snapshot;
+    const SnapshotCosts::Row& row = costs_.rows()[i];
+    stored += row.added.stored;
+    const double x = last == 0 ? 0 : static_cast<double>(i) / static_cast<double>(last);
+    sizes.points.emplace_back(x, part(snapshot.summary.bytes));
+    growth.points.emplace_back(x, part(stored));
+    if (i == 0 || i == last) time.marks.emplace_back(x, local_time(snapshot.time).substr(0, 10));
+    rows.push_back({HtmlPage::text(snapshots_[i].id.short_hex()),
+                    HtmlPage::text(local_time(snapshot.time).substr(0, 16)),
+                    HtmlPage::bytes(snapshot.summary.bytes), HtmlPage::bytes(shared_bytes(snapshot, row)),
+                    HtmlPage::bytes(row.added.content), HtmlPage::bytes(row.added.stored),
+                    HtmlPage::bytes(row.deltas.stored), HtmlPage::bytes(row.frees.stored)});
+  }
+  if (snapshots_.size() > 1)
+    page.plot(curves_plot({"growth-plot", "What the files are, and what the repository takes"}, time, size,
+                          {sizes, growth}));
+  page.table("snapshots", "What each has, has brought and would free",
+             {"snapshot", "time", "size", "shared", "added", "stored", "as deltas", "would free"}, rows);
+  if (costs_.bases_only().objects > 0)
+    page.paragraph(fmt::format("{} are stored for objects that are only bases of others.",
+                               human_bytes(costs_.bases_only().stored)));
+  if (chosen_) {
+    page.heading(fmt::format("Snapshot {}", chosen_->id.short_hex()));
+    page.paragraph(fmt::format("{} files, {} in {}.", grouped(content_.all().files),
+                               human_bytes(content_.all().bytes), human_bytes(content_.all().stored)));
+    std::vector<Area> areas;
+    for (const ContentCosts::Named& directory : content_.parts(kMostParts))
+      areas.push_back(
+          {directory.name, human_bytes(directory.tally.stored), static_cast<double>(directory.tally.stored)});
+    if (!areas.empty()) page.plot(treemap_plot({"directories-plot", "Directories by what they take"}, areas));
+    const auto top = [&](const char* id, const char* caption, const std::vector<ContentCosts::Named>& list) {
+      std::vector<std::vector<HtmlPage::Cell>> lines;
+      for (const ContentCosts::Named& row : list)
+        lines.push_back({HtmlPage::text(row.name), HtmlPage::number(row.tally.files),
+                         HtmlPage::bytes(row.tally.bytes), HtmlPage::bytes(row.tally.stored),
+                         HtmlPage::bytes(row.tally.saved())});
+      if (!lines.empty()) page.table(id, caption, {"", "files", "size", "stored", "saved"}, lines);
+    };
+    top("directories-stored", "Directories that take most", content_.directories(Order::stored));
+    top("types-stored", "Types that take most", content_.types(Order::stored));
+    top("files-stored", "Files that take most", content_.files(Order::stored));
+    top("directories-saved", "Directories that save most", content_.directories(Order::saved));
+    top("types-saved", "Types that save most", content_.types(Order::saved));
+    top("files-saved", "Files that save most", content_.files(Order::saved));
+  }
+  return page.finish(fmt::format("kin {} report, {}", kVersion, local_time(now())));
+}
+
 Result<ExitCode> run_report(Context& context, const ReportOptions& options) {
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
+  std::unique_ptr<OutputFile> page;
+  if (!options.html.empty()) {  // now, and not when all the work is done
+    KIN_TRY_ASSIGN(page, OutputFile::open(context, options.html, {}));
+  }
   Report report(context, *repository, options);
   KIN_TRY_ASSIGN(bool damaged, report.gather());
-  if (options.csv) {
+  if (page) KIN_TRY(page->finish(report.page()));
+  const bool told = page && page->is_stdout();
+  if (!told && options.csv) {
     report.print_csv();
-  } else {
+  } else if (!told) {
     report.print();
     context.json("report", report.json());
   }
@@ -214,6 +295,7 @@ Action define_report(CLI::App& app) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_flag("--csv", options->csv, "the snapshots as a table for spreadsheets, and nothing else");
+  app.add_option("--html", options->html, "also write a page with plots to this file");
   return [options](Context& context) { return run_report(context, *options); };
 }
 

@@ -58,7 +58,8 @@ Result<void> BlockPipeline::add(ObjectKind kind, const ObjectId& id, Bytes bytes
     if (!found.empty()) offered.has_kin = true;
     for (const Candidate& candidate : found)
       if (!again && candidate.id != previous && candidate.id != id && worth_trying(candidate, bytes.size()))
-        offered.candidates.push_back({candidate.id, 2 * candidate.matches >= sketch.size()});
+        offered.candidates.push_back(
+            {candidate.id, 2 * candidate.matches >= sketch.size(), candidate.matches});
     KIN_TRY(features.add(id, sketch));
   }
   ++objects_added_;
@@ -112,10 +113,14 @@ Result<void> BlockPipeline::decide() {
 }
 
 void BlockPipeline::measure(const TriedObject& tried) const {
-  MeasuredObject measured{tried.object.id, tried.object.size, tried.alone_bytes, {}};
-  for (const DeltaTrial& delta : tried.deltas)
-    measured.delta_bytes =
-        std::min<std::uint64_t>(delta.encoding.payload.size(), measured.delta_bytes.value_or(UINT64_MAX));
+  MeasuredObject measured{tried.object.id, tried.object.size, tried.alone_bytes, {}, {}, 0};
+  for (const DeltaTrial& delta : tried.deltas) {
+    const std::uint64_t bytes = delta.encoding.payload.size();
+    if (measured.delta_bytes && *measured.delta_bytes <= bytes) continue;
+    measured.delta_bytes = bytes;
+    measured.base = delta.base;
+    measured.matches = delta.matches;
+  }
   meter_->on_tried(measured);
 }
 

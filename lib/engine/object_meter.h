@@ -16,8 +16,11 @@ inline constexpr int kAloneLevel = 3;
 struct MeasuredObject {
   ObjectId id;
   std::uint64_t size = 0;
-  std::uint64_t alone_bytes = 0;             // compressed by itself, by zstd at kAloneLevel
-  std::optional<std::uint64_t> delta_bytes;  // against the kin with the most features in common
+  std::uint64_t alone_bytes = 0;  // compressed by itself, by zstd at kAloneLevel
+  // Against the kin with the most features in common that could be had; nothing if none was tried.
+  std::optional<std::uint64_t> delta_bytes;
+  ObjectId base;
+  unsigned matches = 0;  // features in common with the base
 };
 
 class ObjectMeter {

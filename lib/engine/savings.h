@@ -1,4 +1,5 @@
-// SavingsMeter: what the content of a backup takes by simpler schemes than kin's, added up as it goes by.
+// SavingsMeter: what the content of a backup takes by simpler schemes than kin's, and where deltas save what
+// they save; added up as it goes by. Some 30 bytes for each object.
 #pragma once
 
 #include "lib/engine/object_meter.h"
@@ -10,36 +11,64 @@
 
 namespace kin {
 
-// All in bytes of content, without what any store needs besides.
+// All in bytes of content, without what any store needs besides. "Compressed" is by itself, by zstd at
+// kAloneLevel.
 struct Savings {
+  // Objects that have so many features in common with their base; of none: without a base that was tried.
+  struct Matches {
+    std::uint64_t objects = 0, bytes = 0;
+    std::uint64_t compressed = 0, deltas = 0;  // the smaller one of each object
+  };
+  // The objects that save most, of all that saves anything: which part of them and of their bytes saves which
+  // part of what deltas save beyond compression. From 0 to 1.
+  struct Skew {
+    double objects = 0, bytes = 0, saved = 0;
+  };
+  // An object that takes much less as a delta.
+  struct Pair {
+    ObjectId object, base;
+    std::uint64_t size = 0, compressed = 0, delta = 0;
+    unsigned matches = 0;
+  };
+
   std::uint64_t distinct_files = 0, distinct_file_bytes = 0;  // identical files once
-  std::uint64_t alone = 0;          // each file compressed by itself, identical ones each time
-  std::uint64_t chunks = 0;         // each object compressed by itself, once
-  std::uint64_t deltas = 0;         // the same; as a delta where that is smaller
-  std::uint64_t delta_objects = 0;  // for which it is
+  std::uint64_t files_compressed = 0;    // each file compressed, identical ones each time
+  std::uint64_t objects_compressed = 0;  // each object compressed, once
+  std::uint64_t deltas = 0;              // each object once, as a delta where that is smaller
+  std::uint64_t delta_objects = 0;       // for which it is
+  std::vector<Matches> by_matches;       // the index is the number of features
+  std::vector<Skew> skew;                // ascending, from nothing to all
+  std::vector<Pair> pairs;               // that save most, the best first
 };
 
 class SavingsMeter : public ObjectMeter {
  public:
+  static constexpr std::size_t kMostPairs = 20;
+
   void on_met(const ObjectId& id, bool is_new) override;
   void on_tried(const MeasuredObject& object) override;
   // A file whose objects were met. By the thread of on_met().
   void on_file(std::uint64_t size, const std::vector<Extent>& content);
 
-  // When the backup is done.
+  // Once, when the backup is done.
   Savings result();
 
  private:
+  struct Measured {
+    std::uint64_t id;  // its start
+    std::uint32_t size, compressed, best;
+    std::uint32_t saved() const { return compressed - best; }
+  };
+
+  void keep_pair(const MeasuredObject& object);
+  std::vector<Savings::Skew> skew();
+
   // Of on_met().
   std::unordered_map<std::uint64_t, std::uint64_t> repeats_;  // beyond the first time, by the id's start
   std::unordered_set<std::uint64_t> files_;                   // by the start of their contents' digests
-  Savings of_files_;
-  // Of on_tried(). A line for each object, so as small as can be.
-  struct Alone {
-    std::uint64_t id;
-    std::uint64_t bytes;
-  };
-  std::vector<Alone> alone_;
+  std::uint64_t distinct_file_bytes_ = 0;
+  // Of on_tried().
+  std::vector<Measured> measured_;
   Savings of_objects_;
 };
 

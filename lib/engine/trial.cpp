@@ -24,14 +24,14 @@ TriedObject Trial::run(OfferedObject offered) {
   out.is_long = offered.is_long;
   const ByteView content = *out.content;
   std::size_t best = content.size();
-  for (const auto& [candidate, close] : offered.candidates) {
+  for (const auto& [candidate, close, matches] : offered.candidates) {
     if (out.deltas.size() == most_trials_ || best <= content.size() / kGoodEnough) break;
     const std::shared_ptr<const Bytes> base_content = base(candidate);
     if (!base_content || base_content->empty()) continue;
     auto encoding = encoders_.take()->compress_delta(*base_content, content, close);
     if (!encoding) continue;
     best = std::min(best, encoding->payload.size());
-    out.deltas.push_back({candidate, base_content, *std::move(encoding)});
+    out.deltas.push_back({candidate, base_content, *std::move(encoding), matches});
   }
   if (content.size() >= kSoloBytes && best > content.size() / kBetterThanWhole)
     out.whole = encoders_.take()->compress_whole(content, out.is_long);

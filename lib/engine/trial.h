@@ -18,7 +18,8 @@ inline constexpr std::size_t kSoloBytes = 256 << 10;
 
 struct OfferedBase {
   ObjectId id;
-  bool close = false;  // shares at least half of the object's features, or is its previous version
+  bool close = false;    // shares at least half of the object's features, or is its previous version
+  unsigned matches = 0;  // features in common, if it was found by them
 };
 
 // An object that is to be stored, and what it may be a delta against, best first.
@@ -34,6 +35,7 @@ struct DeltaTrial {
   ObjectId base;
   std::shared_ptr<const Bytes> base_content;
   Encoding encoding;
+  unsigned matches = 0;  // as OfferedBase
 };
 
 struct TriedObject {

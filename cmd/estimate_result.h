@@ -1,0 +1,41 @@
+// EstimateResult: what kin estimate has found out, and the forms in which it tells it.
+#pragma once
+
+#include "cmd/content_costs.h"
+#include "cmd/context.h"
+#include "lib/engine/container_counts.h"
+#include "lib/engine/savings.h"
+
+#include <string>
+#include <vector>
+
+namespace kin::cmd {
+
+struct EstimateResult {
+  // A way to store the files, and what it takes.
+  struct Method {
+    const char* name;  // for programs
+    const char* text;  // for people
+    std::uint64_t bytes;
+  };
+  // A file that takes much less as a delta against another.
+  struct Pair {
+    Savings::Pair sizes;
+    std::string path, base_path;
+  };
+
+  std::vector<std::string> paths;  // that were looked at
+  std::uint64_t files = 0, bytes = 0, skipped = 0;
+  std::vector<Method> methods;
+  Savings savings;                         // of files as they are, no container opened
+  ContainerCounts containers;              // when they were
+  std::vector<Pair> pairs;                 // best first
+  std::vector<ContentCosts::Named> parts;  // directories, by what kin stores of them
+};
+
+void print_estimate(Context& context, const EstimateResult& result);
+void print_estimate_csv(Context& context, const EstimateResult& result);
+Json estimate_json(const EstimateResult& result);
+std::string estimate_page(const EstimateResult& result);
+
+}  // namespace kin::cmd
