@@ -57,6 +57,8 @@ Result<ExitCode> run_backup(Context& context, const BackupOptions& options) {
   KIN_TRY_ASSIGN(const std::vector<ContainerFormat> unpacked, chosen_formats(options.sources));
   request.formats = {unpacked, formats::all().codings};
   if (!streamed) {
+    if (options.sources.paths.empty() && options.sources.files_from.empty())
+      return Error(ErrorCode::invalid_argument, "nothing to back up: give a path, or --stdin");
     KIN_TRY_ASSIGN(request.walk, walk_options(options.sources, options.as_path, context));
   }
   KIN_TRY_ASSIGN(request.snapshot, describe(options, request.walk));

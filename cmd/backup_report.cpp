@@ -31,15 +31,24 @@ Result<Snapshot> new_snapshot(const std::string& time, const std::string& host,
 }
 
 CountAhead::CountAhead(Context& context, const WalkOptions& walk, Progress& progress, unsigned passes)
-    : walk_(walk), counter_(1, 1) {
+    : progress_(progress), passes_(passes), walk_(walk), counter_(1, 1) {
   if (!context.shows_progress() && !context.options.json) return;
   counter_.submit(
-      [this, &progress, passes]() -> Result<void> {
+      [this]() -> Result<void> {
         count_totals(walk_, totals_, stop_.get_token());
-        if (totals_.complete) progress.set_total(passes * totals_.files, passes * totals_.bytes);
+        tell();
         return {};
       },
       1);
+}
+
+void CountAhead::tell() {
+  if (totals_.complete) progress_.set_total(passes_ * totals_.files, passes_ * totals_.bytes);
+}
+
+void CountAhead::drop_pass() {
+  --passes_;
+  tell();
 }
 
 CountAhead::~CountAhead() {

@@ -7,6 +7,7 @@
 #include "lib/engine/backup.h"
 #include "lib/engine/backup_totals.h"
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,14 @@ class CountAhead {
   CountAhead(Context& context, const WalkOptions& walk, Progress& progress, unsigned passes = 1);
   ~CountAhead();
 
+  // One of them will not be made after all.
+  void drop_pass();
+
  private:
+  void tell();
+
+  Progress& progress_;
+  std::atomic<unsigned> passes_;
   const WalkOptions walk_;
   BackupTotals totals_;
   std::stop_source stop_;

@@ -38,6 +38,7 @@ std::vector<CacheEntry> list_caches(const std::string& directory) {
 
 Result<ExitCode> run_cache(Context& context, bool cleanup, unsigned max_age_days) {
   const std::string directory = cache_directory(context);
+  if (cleanup) store::sweep_temporary_caches(directory);
   const std::vector<CacheEntry> entries = list_caches(directory);
   const std::int64_t oldest = now().seconds - std::int64_t{max_age_days} * 86400;
   if (!entries.empty())

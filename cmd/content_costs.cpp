@@ -1,7 +1,9 @@
 #include "cmd/content_costs.h"
 
 #include "cmd/stats_details.h"
+#include "cmd/svg_plots.h"
 #include "cmd/tree_walk.h"
+#include "lib/base/text.h"
 #include "lib/container/content_source.h"
 #include "store/object_storage.h"
 
@@ -130,7 +132,10 @@ std::vector<ContentCosts::Named> ContentCosts::parts(std::size_t most) const {
     Named next = std::move(*largest);
     whole.erase(largest);
     std::vector<Named> within = split(next.name);
-    if (within.empty()) out.push_back(std::move(next));
+    if (within.empty() || out.size() + whole.size() + within.size() > most) {
+      out.push_back(std::move(next));
+      continue;
+    }
     for (Named& part : within) (part.name.ends_with("/*") ? out : whole).push_back(std::move(part));
   }
   out.insert(out.end(), whole.begin(), whole.end());
@@ -144,6 +149,20 @@ std::vector<ContentCosts::Named> ContentCosts::types(Order order) const {
   std::vector<Named> out;
   for (const auto& [type, tally] : types_) out.push_back({type, tally});
   return first_of(std::move(out), order);
+}
+
+void add_directories(HtmlPage& page, const std::vector<ContentCosts::Named>& parts, const char* caption) {
+  if (parts.empty()) return;
+  std::vector<Area> areas;
+  std::vector<std::vector<HtmlPage::Cell>> rows;
+  for (const ContentCosts::Named& part : parts) {
+    areas.push_back({part.name, human_bytes(part.tally.stored), static_cast<double>(part.tally.stored)});
+    rows.push_back({HtmlPage::text(part.name), HtmlPage::number(part.tally.files),
+                    HtmlPage::bytes(part.tally.bytes), HtmlPage::bytes(part.tally.stored)});
+  }
+  page.plot(treemap_plot({"directories-plot", caption}, areas));
+  page.table("directories", "The same in numbers; /*: files right in the directory",
+             {"directory", "files", "size", "stored"}, rows);
 }
 
 }  // namespace kin::cmd

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cmd/context.h"
+#include "cmd/html_page.h"
 #include "lib/object/node.h"
 
 #include <map>
@@ -29,6 +30,7 @@ class ContentCosts {
     Tally tally;
   };
   enum class Order { stored, saved };
+  static constexpr std::size_t kShownParts = 60;
 
   // The `most` of each are kept of files.
   ContentCosts(store::Repository& repository, std::size_t most) : repository_(repository), most_(most) {}
@@ -40,7 +42,7 @@ class ContentCosts {
   // that.
   std::vector<Named> directories(Order order) const;
   std::vector<Named> types(Order order) const;
-  // Directories that are all of it, none in another: the largest are in parts, up to about so many. Of one
+  // Directories that are all of it, none in another: the largest are in parts, up to so many. Of one
   // that is in parts, files right in it are a part of that name.
   std::vector<Named> parts(std::size_t most) const;
   std::vector<Named> files(Order order) const { return order == Order::stored ? costliest_ : most_saving_; }
@@ -65,5 +67,8 @@ class ContentCosts {
   std::vector<Named> costliest_, most_saving_;  // best first
   std::unordered_set<ObjectId, ObjectIdHash> seen_;
 };
+
+// As a map, and as a table.
+void add_directories(HtmlPage& page, const std::vector<ContentCosts::Named>& parts, const char* caption);
 
 }  // namespace kin::cmd

@@ -119,5 +119,6 @@ std::string cache_directory(const Context& context);
 // The repository, the cache and a temporary index, as far as they are there: what no backup reads and no
 // restore writes to.
 DirectoryIds own_directories(const Context& context, const store::Repository& repository);
+DirectoryIds own_directories(const Context& context);  // without one that is open
 
 }  // namespace kin::cmd

@@ -7,18 +7,23 @@
 #include "cmd/scratch_repository.h"
 #include "cmd/source_options.h"
 #include "formats/formats.h"
+#include "lib/base/mutex.h"
 
+#include <algorithm>
 #include <sys/stat.h>
+#include <unordered_set>
 
 namespace kin::cmd {
 namespace {
 
-constexpr std::size_t kMostParts = 60;
+// How many features a study tries besides those of every repository; and how many bases of equal rank.
+constexpr unsigned kStudyFeatures[] = {4, 8, 32};
+constexpr unsigned kStudyBases = 4;
 
 struct EstimateOptions {
   SourceOptions sources;
   std::string scratch, against, html;
-  bool csv = false;
+  bool csv = false, study = false;
 };
 
 // What one backup, into a repository that is removed again, tells.
@@ -30,7 +35,7 @@ struct Pass {
   std::vector<ContentCosts::Named> parts;
 };
 
-// The second pass reads the same files: what is wrong with them was told by the first.
+// Later passes read the same files: what is wrong with one is told once.
 class EstimateLines : public BackupLines {
  public:
   using BackupLines::BackupLines;
@@ -41,11 +46,22 @@ class EstimateLines : public BackupLines {
     BackupLines::on_entry(entry, change);
   }
   void on_skipped(const std::string& path, const Error& error) override {
-    if (!is_again) BackupLines::on_skipped(path, error);
+    {
+      MutexLock lock(mutex_);
+      if (!told_.insert(path).second) return;
+    }
+    BackupLines::on_skipped(path, error);
+  }
+  std::uint64_t skipped() const {
+    MutexLock lock(mutex_);
+    return told_.size();
   }
 
   SavingsMeter* meter = nullptr;  // of the pass; none when nothing is measured
-  bool is_again = false;
+
+ private:
+  mutable Mutex mutex_;
+  std::unordered_set<std::string> told_ KIN_GUARDED_BY(mutex_);
 };
 
 class Estimate {
@@ -58,9 +74,11 @@ class Estimate {
  private:
   Result<ExitCode> run_against(std::span<const ContainerFormat> formats);
   Result<EstimateResult> measure(std::span<const ContainerFormat> formats);
-  Result<Pass> pass(std::span<const ContainerFormat> formats);
+  Result<Pass> pass(std::span<const ContainerFormat> formats, unsigned features = Scanner::kDefaultFeatures,
+                    bool compares = false);
+  Result<EstimateStudy> study(const Pass& closed);
   Result<void> look_at(store::Repository& repository, Pass& pass);
-  Result<void> tell(const EstimateResult& result, OutputFile* page);
+  Result<void> tell(const EstimateResult& result);
 
   Context& context_;
   const EstimateOptions& options_;
@@ -68,9 +86,9 @@ class Estimate {
   EstimateLines lines_;
 };
 
-Result<Pass> Estimate::pass(std::span<const ContainerFormat> formats) {
+Result<Pass> Estimate::pass(std::span<const ContainerFormat> formats, unsigned features, bool compares) {
   const std::string parent = options_.scratch.empty() ? cache_directory(context_) : options_.scratch;
-  KIN_TRY_ASSIGN(const auto scratch, ScratchRepository::make(parent));
+  KIN_TRY_ASSIGN(const auto scratch, ScratchRepository::make(parent, features));
   store::Repository& repository = scratch->repository();
   KIN_TRY(repository.begin_writing(context_.stop()));
   request_.walk.never_enter = own_directories(context_, repository);
@@ -78,7 +96,9 @@ Result<Pass> Estimate::pass(std::span<const ContainerFormat> formats) {
   if (::stat(scratch->directory().c_str(), &info) == 0)
     request_.walk.never_enter.emplace(info.st_dev, info.st_ino);
   request_.formats = {formats, formats::all().codings};
-  SavingsMeter meter;
+  request_.effort = effort_named(options_.sources.effort);
+  if (compares) request_.effort.candidates = kStudyBases;
+  SavingsMeter meter(compares);
   lines_.meter = &meter;
   request_.meter = &meter;
   auto result = backup(repository, repository.index(), request_, lines_, context_.stop());
@@ -102,7 +122,7 @@ Result<void> Estimate::look_at(store::Repository& repository, Pass& pass) {
   KIN_TRY_ASSIGN(Snapshot snapshot, repository.load_snapshot(*pass.result.snapshot));
   ContentCosts costs(repository, 0);
   KIN_TRY(costs.add(snapshot, context_.stop()));
-  pass.parts = costs.parts(kMostParts);
+  pass.parts = costs.parts(ContentCosts::kShownParts);
   std::unordered_set<ObjectId, ObjectIdHash> wanted;
   for (const Savings::Pair& pair : pass.savings.pairs) {
     wanted.insert(pair.object);
@@ -127,6 +147,7 @@ Result<ExitCode> Estimate::run_against(std::span<const ContainerFormat> formats)
   repository->features();  // makes its directory
   request_.walk.never_enter = own_directories(context_, *repository);
   request_.formats = {formats, formats::all().codings};
+  request_.effort = effort_named(options_.sources.effort);
   KIN_TRY(compare_with_parent(context_, *repository, request_));
   KIN_TRY(repository->find_lost_packs());
   const std::size_t lost_before = repository->lost_packs().size();
@@ -138,24 +159,34 @@ Result<ExitCode> Estimate::run_against(std::span<const ContainerFormat> formats)
 }
 
 Result<EstimateResult> Estimate::measure(std::span<const ContainerFormat> formats) {
-  const CountAhead ahead(context_, request_.walk, lines_.progress(), formats.empty() ? 1 : 2);
+  const unsigned study_passes = options_.study ? 1 + std::size(kStudyFeatures) : 0;
+  const unsigned passes = (formats.empty() ? 1 : 2) + study_passes;
+  if (options_.study)
+    context_.print(fmt::format("a study: all files are read and stored up to {} times", passes));
+  request_.walk.never_enter = own_directories(context_);
+  CountAhead ahead(context_, request_.walk, lines_.progress(), passes);
   std::optional<Pass> opened;
   Pass closed;
   if (!formats.empty()) {
     KIN_TRY_ASSIGN(opened, pass(formats));
-    lines_.is_again = true;
     // Where nothing opens, the second pass would be the first once more.
-    if (opened->result.containers.opened.empty()) closed = *std::exchange(opened, {});
+    if (opened->result.containers.opened.empty()) {
+      closed = *std::exchange(opened, {});
+      ahead.drop_pass();
+    }
   }
   if (formats.empty() || opened) {
     KIN_TRY_ASSIGN(closed, pass({}));
   }
   Pass& as_backup = opened ? *opened : closed;
   EstimateResult out;
+  if (options_.study) {
+    KIN_TRY_ASSIGN(out.study, study(closed));
+  }
   out.paths = request_.snapshot.paths;
   out.files = as_backup.result.summary.files;
   out.bytes = as_backup.result.summary.bytes;
-  out.skipped = as_backup.result.summary.skipped;
+  out.skipped = lines_.skipped();
   out.containers = as_backup.result.containers;
   out.parts = std::move(as_backup.parts);
   out.methods = {
@@ -175,8 +206,27 @@ Result<EstimateResult> Estimate::measure(std::span<const ContainerFormat> format
   return out;
 }
 
-Result<void> Estimate::tell(const EstimateResult& result, OutputFile* page) {
-  if (page != nullptr) {
+// What needs more passes: several bases and both programs for each object, and sketches of other sizes.
+Result<EstimateStudy> Estimate::study(const Pass& closed) {
+  EstimateStudy out;
+  const auto add = [&](unsigned features, const Pass& pass) {
+    out.features.push_back({features, pass.savings.deltas, pass.savings.delta_objects, pass.stored_bytes});
+  };
+  add(Scanner::kDefaultFeatures, closed);
+  for (const unsigned features : kStudyFeatures) {
+    KIN_TRY_ASSIGN(const Pass pass, this->pass({}, features));
+    add(features, pass);
+  }
+  std::sort(out.features.begin(), out.features.end(),
+            [](const auto& a, const auto& b) { return a.features < b.features; });
+  KIN_TRY_ASSIGN(Pass compared, pass({}, Scanner::kDefaultFeatures, true));
+  out.savings = std::move(compared.savings);
+  return out;
+}
+
+Result<void> Estimate::tell(const EstimateResult& result) {
+  if (!options_.html.empty()) {
+    KIN_TRY_ASSIGN(const auto page, OutputFile::open(context_, options_.html, {}));
     KIN_TRY(page->finish(estimate_page(result)));
     if (page->is_stdout()) return {};
   }
@@ -190,22 +240,22 @@ Result<void> Estimate::tell(const EstimateResult& result, OutputFile* page) {
 }
 
 Result<ExitCode> Estimate::run() {
+  KIN_TRY(choose_form(context_, options_.csv, options_.html));
   if (!options_.against.empty()) context_.options.repository = options_.against;
   KIN_TRY_ASSIGN(const std::vector<ContainerFormat> formats, chosen_formats(options_.sources));
   KIN_TRY_ASSIGN(request_.walk, walk_options(options_.sources, "", context_));
   KIN_TRY_ASSIGN(request_.snapshot, new_snapshot("", "", {}));
   request_.snapshot.paths = snapshot_paths(request_.walk.sources, "");
   request_.jobs = context_.jobs();
-  request_.effort = effort_named(options_.sources.effort);
   if (!options_.against.empty()) return run_against(formats);
 
-  std::unique_ptr<OutputFile> page;
-  if (!options_.html.empty()) {  // now, and not when all the work is done
-    KIN_TRY_ASSIGN(page, OutputFile::open(context_, options_.html, {}));
+  if (!options_.html.empty()) {
+    // To fail now, and not when all the work is done; but not to be found among the files.
+    KIN_TRY_ASSIGN(const auto can_be_made, OutputFile::open(context_, options_.html, {}));
   }
   KIN_TRY_ASSIGN(const EstimateResult result, measure(formats));
   context_.progress("");
-  KIN_TRY(tell(result, page.get()));
+  KIN_TRY(tell(result));
   if (result.skipped > 0)
     context_.warn(fmt::format("{} file{} could not be read whole", grouped(result.skipped),
                               result.skipped == 1 ? "" : "s"));
@@ -219,12 +269,16 @@ Action define_estimate(CLI::App& app) {
       app.add_flag("--csv", options->csv, "a table for spreadsheets instead of one for people");
   CLI::Option* const html =
       app.add_option("--html", options->html, "also write a page with plots to this file");
+  CLI::Option* const study = app.add_flag("--study", options->study,
+                                          "also what deltas save by features, size, blocks, thresholds, "
+                                          "bases and programs; takes several times as long");
   app.add_option("--scratch", options->scratch,
                  "where to keep what a backup would store, until it is counted (default: the local cache)");
   app.add_option("--against", options->against,
                  "tell what a backup into this repository would add to it, and nothing else")
       ->excludes(csv)
-      ->excludes(html);
+      ->excludes(html)
+      ->excludes(study);
   return [options](Context& context) { return Estimate(context, *options).run(); };
 }
 

@@ -62,7 +62,9 @@ void add_matches(HtmlPage& page, const Savings& savings) {
     from.points.emplace_back(x, part_of(saved_so_far, all_saved));
     rows.push_back({HtmlPage::number(i), HtmlPage::number(row.objects), HtmlPage::bytes(row.bytes),
                     HtmlPage::bytes(row.compressed), HtmlPage::bytes(row.deltas),
-                    HtmlPage::percent(static_cast<double>(row.deltas), static_cast<double>(row.bytes))});
+                    HtmlPage::percent(static_cast<double>(row.deltas), static_cast<double>(row.bytes)),
+                    HtmlPage::percent(part_of(objects_so_far, objects), 1),
+                    HtmlPage::percent(part_of(saved_so_far, all_saved), 1)});
   }
   Axis features{"features in common with the base", {}};
   for (std::size_t i = 0; i < count; i += 4)
@@ -73,8 +75,10 @@ void add_matches(HtmlPage& page, const Savings& savings) {
                          columns));
   page.plot(curves_plot({"cumulative-plot", "Objects, and what deltas save of them, added up"}, features,
                         percent_axis("part of all"), {with, from}));
-  page.table("matches", "By features in common; 0: no base, or none that was worth a try",
-             {"features", "objects", "size", "compressed", "as deltas", "of the size"}, rows);
+  page.table("matches", "By features in common; 0: no base that was tried and made it smaller",
+             {"features", "objects", "size", "compressed", "as deltas", "of the size", "objects up to here",
+              "saved up to here"},
+             rows);
 }
 
 void add_skew(HtmlPage& page, const Savings& savings) {
@@ -99,19 +103,8 @@ void add_skew(HtmlPage& page, const Savings& savings) {
 }
 
 void add_places(HtmlPage& page, const EstimateResult& result) {
-  if (!result.parts.empty()) {
-    page.heading("Where it is");
-    std::vector<Area> areas;
-    std::vector<std::vector<HtmlPage::Cell>> rows;
-    for (const ContentCosts::Named& part : result.parts) {
-      areas.push_back({part.name, human_bytes(part.tally.stored), static_cast<double>(part.tally.stored)});
-      rows.push_back({HtmlPage::text(part.name), HtmlPage::number(part.tally.files),
-                      HtmlPage::bytes(part.tally.bytes), HtmlPage::bytes(part.tally.stored)});
-    }
-    page.plot(treemap_plot({"directories-plot", "Directories by what kin would store of them"}, areas));
-    page.table("directories", "The same in numbers; /*: files right in the directory",
-               {"directory", "files", "size", "stored"}, rows);
-  }
+  if (!result.parts.empty()) page.heading("Where it is");
+  add_directories(page, result.parts, "Directories by what kin would store of them");
   if (result.pairs.empty()) return;
   page.heading("The most similar");
   std::vector<std::vector<HtmlPage::Cell>> rows;
@@ -126,16 +119,18 @@ void add_places(HtmlPage& page, const EstimateResult& result) {
 }  // namespace
 
 void print_estimate(Context& context, const EstimateResult& result) {
-  context.print(fmt::format("{} files, {}; {} of them different", grouped(result.files),
-                            human_bytes(result.bytes), grouped(result.savings.distinct_files)));
-  context.print("");
-  context.print(fmt::format("{:<52}{:>14}{:>10}", "stored as", "bytes", "of all"));
+  context.print_always(fmt::format("{} files, {}; {} of them different", grouped(result.files),
+                                   human_bytes(result.bytes), grouped(result.savings.distinct_files)));
+  context.print_always("");
+  context.print_always(fmt::format("{:<52}{:>14}{:>10}", "stored as", "bytes", "of all"));
   for (const EstimateResult::Method& method : result.methods)
-    context.print(fmt::format("{:<52}{:>14}{:>10}", method.text, human_bytes(method.bytes),
-                              percent_text(part_of(method.bytes, result.bytes))));
-  if (result.containers.empty()) return;
-  context.print("");
-  context.print(containers_text(result.containers));
+    context.print_always(fmt::format("{:<52}{:>14}{:>10}", method.text, human_bytes(method.bytes),
+                                     percent_text(part_of(method.bytes, result.bytes))));
+  if (!result.containers.empty()) {
+    context.print_always("");
+    context.print_always(containers_text(result.containers));
+  }
+  if (result.study) print_study(context, *result.study, result.bytes);
 }
 
 void print_estimate_csv(Context& context, const EstimateResult& result) {
@@ -169,16 +164,25 @@ Json estimate_json(const EstimateResult& result) {
     set_path(entry, "base", pair.base_path);
     pairs.push_back(std::move(entry));
   }
-  return {{"files", result.files},
-          {"distinct_files", result.savings.distinct_files},
-          {"bytes", result.bytes},
-          {"delta_objects", result.savings.delta_objects},
-          {"methods", std::move(methods)},
-          {"by_features", std::move(matches)},
-          {"skew", std::move(skew)},
-          {"pairs", std::move(pairs)},
-          {"containers", containers_json(result.containers)},
-          {"skipped", result.skipped}};
+  Json directories = Json::array();
+  for (const ContentCosts::Named& part : result.parts) {
+    Json entry{{"files", part.tally.files}, {"size", part.tally.bytes}, {"stored_size", part.tally.stored}};
+    set_path(entry, "path", part.name);
+    directories.push_back(std::move(entry));
+  }
+  Json out{{"files", result.files},
+           {"distinct_files", result.savings.distinct_files},
+           {"bytes", result.bytes},
+           {"delta_objects", result.savings.delta_objects},
+           {"methods", std::move(methods)},
+           {"by_features", std::move(matches)},
+           {"skew", std::move(skew)},
+           {"pairs", std::move(pairs)},
+           {"directories", std::move(directories)},
+           {"containers", containers_json(result.containers)},
+           {"skipped", result.skipped}};
+  if (result.study) out["study"] = study_json(*result.study);
+  return out;
 }
 
 std::string estimate_page(const EstimateResult& result) {
@@ -194,6 +198,7 @@ std::string estimate_page(const EstimateResult& result) {
   add_matches(page, result.savings);
   add_skew(page, result.savings);
   add_places(page, result);
+  if (result.study) add_study(page, *result.study, result.bytes);
   return page.finish(fmt::format("kin {} estimate, {}", kVersion, local_time(now())));
 }
 

@@ -3,9 +3,11 @@
 
 #include "cmd/content_costs.h"
 #include "cmd/context.h"
+#include "cmd/estimate_study.h"
 #include "lib/engine/container_counts.h"
 #include "lib/engine/savings.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,7 @@ struct EstimateResult {
   ContainerCounts containers;              // when they were
   std::vector<Pair> pairs;                 // best first
   std::vector<ContentCosts::Named> parts;  // directories, by what kin stores of them
+  std::optional<EstimateStudy> study;
 };
 
 void print_estimate(Context& context, const EstimateResult& result);

@@ -80,4 +80,13 @@ Result<void> OutputFile::commit() {
   return {};
 }
 
+Result<void> choose_form(Context& context, bool csv, const std::string& html) {
+  const bool page = html == "-";
+  if ((context.options.json ? 1 : 0) + (csv ? 1 : 0) + (page ? 1 : 0) > 1)
+    return Error(ErrorCode::invalid_argument,
+                 "--json, --csv and --html - each want all of stdout: choose one");
+  if (csv || page) context.options.quiet = true;
+  return {};
+}
+
 }  // namespace kin::cmd

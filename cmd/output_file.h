@@ -47,4 +47,8 @@ class OutputFile {
   std::uint64_t bytes_ = 0;
 };
 
+// invalid_argument if two of --json, --csv and --html - are asked for: each wants all of stdout. If it is one
+// of the latter, nothing else is told there.
+Result<void> choose_form(Context& context, bool csv, const std::string& html);
+
 }  // namespace kin::cmd

@@ -13,15 +13,15 @@
 namespace kin::cmd {
 namespace {
 
+constexpr const char* kLatest = "latest";
+
 struct ReportOptions {
   store::SnapshotFilter filter;
-  std::string snapshot = "latest";
+  std::string snapshot = kLatest;
   std::size_t top = 10;
   std::string html;
   bool csv = false;
 };
-
-constexpr std::size_t kMostParts = 60;
 
 class Report {
  public:
@@ -47,32 +47,49 @@ class Report {
   Context& context_;
   store::Repository& repository_;
   const ReportOptions& options_;
-  std::vector<store::StoredSnapshot> snapshots_;
+  // A snapshot that is told of.
+  struct Line {
+    store::StoredSnapshot snapshot;
+    SnapshotCosts::Row row;
+    std::uint64_t total_stored;  // by it and all before it
+  };
+  std::vector<Line> lines_;
+  std::uint64_t stored_ = 0;                     // by all
   std::optional<store::StoredSnapshot> chosen_;  // whose content is told of
   SnapshotCosts costs_;
   ContentCosts content_;
 };
 
-// What its files had that earlier snapshots did not bring.
+// What its files have that earlier snapshots had, or other files of its own.
 std::uint64_t shared_bytes(const Snapshot& snapshot, const SnapshotCosts::Row& row) {
-  const std::uint64_t brought = row.added.content - row.metadata.content;
-  return snapshot.summary.bytes - std::min(snapshot.summary.bytes, brought);
+  return snapshot.summary.bytes - std::min(snapshot.summary.bytes, row.new_file_bytes);
 }
 
 Result<bool> Report::gather() {
   bool damaged = false;
-  KIN_TRY_ASSIGN(snapshots_, store::load_snapshots(repository_, options_.filter, [&](const Error& error) {
+  if (options_.snapshot != kLatest) {
+    KIN_TRY_ASSIGN(chosen_, store::find_snapshot(repository_, options_.snapshot, options_.filter));
+  }
+  // All of them, whatever is told of: what another needs would not be freed.
+  KIN_TRY_ASSIGN(const std::vector<store::StoredSnapshot> all,
+                 store::load_snapshots(repository_, {}, [&](const Error& error) {
                    context_.warn(error.message());
                    damaged = true;
                  }));
-  for (const store::StoredSnapshot& snapshot : snapshots_) {
-    context_.progress(fmt::format("snapshot {} of {}", costs_.rows().size() + 1, snapshots_.size()));
+  for (const store::StoredSnapshot& snapshot : all) {
+    context_.progress(fmt::format("snapshot {} of {}", costs_.rows().size() + 1, all.size()));
     if (auto added = costs_.add(snapshot.snapshot, context_.stop()); !added)
       return std::move(added).error().context("snapshot " + snapshot.id.short_hex());
   }
   KIN_TRY(costs_.finish());
-  if (!snapshots_.empty()) {
-    KIN_TRY_ASSIGN(chosen_, store::find_snapshot(repository_, options_.snapshot, options_.filter));
+  std::uint64_t stored = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    stored += costs_.rows()[i].added.stored;
+    if (options_.filter.admits(all[i].snapshot)) lines_.push_back({all[i], costs_.rows()[i], stored});
+  }
+  stored_ = stored + costs_.bases_only().stored;
+  if (!chosen_ && !lines_.empty()) chosen_ = lines_.back().snapshot;
+  if (chosen_) {
     context_.progress("snapshot " + chosen_->id.short_hex());
     if (auto added = content_.add(chosen_->snapshot, context_.stop()); !added)
       return std::move(added).error().context("snapshot " + chosen_->id.short_hex());
@@ -87,24 +104,20 @@ std::string percent_text(std::uint64_t part, std::uint64_t whole) {
 }
 
 void Report::print() const {
-  context_.print_always(fmt::format("{:<8}  {:<16} {:>13} {:>13} {:>13} {:>13} {:>13}", "snapshot", "time",
-                                    "files", "shared", "added", "stored", "would free"));
-  std::uint64_t stored = 0;
-  for (std::size_t i = 0; i < snapshots_.size(); ++i) {
-    const Snapshot& snapshot = snapshots_[i].snapshot;
-    const SnapshotCosts::Row& row = costs_.rows()[i];
-    stored += row.added.stored;
-    context_.print_always(
-        fmt::format("{:<8}  {:<16} {:>13} {:>13} {:>13} {:>13} {:>13}", snapshots_[i].id.short_hex(),
-                    local_time(snapshot.time).substr(0, 16), human_bytes(snapshot.summary.bytes),
-                    human_bytes(shared_bytes(snapshot, row)), human_bytes(row.added.content),
-                    human_bytes(row.added.stored), human_bytes(row.frees.stored)));
-  }
+  constexpr const char* kLine = "{:<8}  {:<16} {:>13} {:>13} {:>13} {:>13} {:>13}";
+  context_.print_always(fmt::format(fmt::runtime(kLine), "snapshot", "time", "size", "shared", "added",
+                                    "stored", "would free"));
+  for (const auto& [snapshot, row, total] : lines_)
+    context_.print_always(fmt::format(
+        fmt::runtime(kLine), snapshot.id.short_hex(), local_time(snapshot.snapshot.time).substr(0, 16),
+        human_bytes(snapshot.snapshot.summary.bytes), human_bytes(shared_bytes(snapshot.snapshot, row)),
+        human_bytes(row.added.content), human_bytes(row.added.stored), human_bytes(row.frees.stored)));
+  const std::size_t count = costs_.rows().size();
   const SnapshotCosts::Sizes& bases = costs_.bases_only();
   context_.print_always("");
   context_.print_always(fmt::format(
-      "{} snapshot{} take{} {}{}", grouped(snapshots_.size()), snapshots_.size() == 1 ? "" : "s",
-      snapshots_.size() == 1 ? "s" : "", human_bytes(stored + bases.stored),
+      "{} snapshot{} take{} {}{}", grouped(count), count == 1 ? "" : "s", count == 1 ? "s" : "",
+      human_bytes(stored_),
       bases.objects == 0
           ? ""
           : fmt::format("; {} of it for objects that are only bases", human_bytes(bases.stored))));
@@ -136,16 +149,12 @@ void Report::print_top(const char* title, const std::vector<ContentCosts::Named>
 void Report::print_csv() const {
   std::ostream& out = context_.raw_out();
   out << "snapshot,time,files,bytes,shared,added,added_stored,delta,delta_stored,would_free,total_stored\n";
-  std::uint64_t stored = 0;
-  for (std::size_t i = 0; i < snapshots_.size(); ++i) {
-    const Snapshot& snapshot = snapshots_[i].snapshot;
-    const SnapshotCosts::Row& row = costs_.rows()[i];
-    stored += row.added.stored;
-    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", snapshots_[i].id.hex(), iso_time(snapshot.time),
-                       snapshot.summary.files, snapshot.summary.bytes, shared_bytes(snapshot, row),
+  for (const auto& [snapshot, row, total] : lines_)
+    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{}\n", snapshot.id.hex(),
+                       iso_time(snapshot.snapshot.time), snapshot.snapshot.summary.files,
+                       snapshot.snapshot.summary.bytes, shared_bytes(snapshot.snapshot, row),
                        row.added.content, row.added.stored, row.deltas.content, row.deltas.stored,
-                       row.frees.stored, stored);
-  }
+                       row.frees.stored, total);
 }
 
 Json sizes_json(const SnapshotCosts::Sizes& sizes) {
@@ -164,17 +173,14 @@ Json Report::top_json(const std::vector<ContentCosts::Named>& rows, const char* 
 
 Json Report::json() const {
   Json rows = Json::array();
-  std::uint64_t stored = 0;
-  for (std::size_t i = 0; i < snapshots_.size(); ++i) {
-    const SnapshotCosts::Row& row = costs_.rows()[i];
-    stored += row.added.stored;
-    Json entry = snapshot_json(snapshots_[i]);
+  for (const auto& [snapshot, row, total] : lines_) {
+    Json entry = snapshot_json(snapshot);
     entry.update({{"added", sizes_json(row.added)},
                   {"deltas", sizes_json(row.deltas)},
                   {"metadata", sizes_json(row.metadata)},
-                  {"shared_size", shared_bytes(snapshots_[i].snapshot, row)},
+                  {"shared_size", shared_bytes(snapshot.snapshot, row)},
                   {"would_free", sizes_json(row.frees)},
-                  {"total_stored_size", stored}});
+                  {"total_stored_size", total}});
     rows.push_back(std::move(entry));
   }
   Json out{{"snapshots", std::move(rows)}, {"bases_only", sizes_json(costs_.bases_only())}};
@@ -197,40 +203,38 @@ Json Report::json() const {
 std::string Report::page() const {
   HtmlPage page("What the snapshots in " + repository_location(context_) + " take");
   page.heading("Snapshots");
-  std::uint64_t largest = 1, stored = 0;
-  for (const SnapshotCosts::Row& row : costs_.rows()) stored += row.added.stored;
-  largest = std::max(largest, stored);
-  for (const store::StoredSnapshot& snapshot : snapshots_)
-    largest = std::max(largest, snapshot.snapshot.summary.bytes);
+  std::uint64_t largest = 4;
+  for (const Line& line : lines_)
+    largest = std::max({largest, line.total_stored, line.snapshot.snapshot.summary.bytes});
   const auto part = [&](std::uint64_t bytes) {
     return static_cast<double>(bytes) / static_cast<double>(largest);
   };
   Curve sizes{"size of the files", {}}, growth{"stored, with all before", {}};
-  Axis time{"snapshots, oldest first", {}}, size{"size", {}};
-  for (int quarter = 0; quarter <= 4; ++quarter)
-    size.marks.emplace_back(quarter / 4.0, human_bytes(largest / 4 * static_cast<std::uint64_t>(quarter)));
+  Axis time{"snapshots, oldest first", {}}, size{"bytes", {}};
+  for (const std::uint64_t quarter : {0, 1, 2, 3, 4})
+    size.marks.emplace_back(static_cast<double>(quarter) / 4, human_bytes(largest / 4 * quarter));
   std::vector<std::vector<HtmlPage::Cell>> rows;
-  stored = 0;
-  const std::size_t last = snapshots_.size() - std::min<std::size_t>(1, snapshots_.size());
-  for (std::size_t i = 0; i < snapshots_.size(); ++i) {
-    const Snapshot& snapshot = snapshots_[i].snapshot;
-    const SnapshotCosts::Row& row = costs_.rows()[i];
-    stored += row.added.stored;
-    const double x = last == 0 ? 0 : static_cast<double>(i) / static_cast<double>(last);
+  for (std::size_t i = 0; i < lines_.size(); ++i) {
+    const Snapshot& snapshot = lines_[i].snapshot.snapshot;
+    const SnapshotCosts::Row& row = lines_[i].row;
+    const double x = lines_.size() == 1 ? 0 : static_cast<double>(i) / static_cast<double>(lines_.size() - 1);
     sizes.points.emplace_back(x, part(snapshot.summary.bytes));
-    growth.points.emplace_back(x, part(stored));
-    if (i == 0 || i == last) time.marks.emplace_back(x, local_time(snapshot.time).substr(0, 10));
-    rows.push_back({HtmlPage::text(snapshots_[i].id.short_hex()),
+    growth.points.emplace_back(x, part(lines_[i].total_stored));
+    if (i == 0 || i + 1 == lines_.size()) time.marks.emplace_back(x, local_time(snapshot.time).substr(0, 10));
+    rows.push_back({HtmlPage::text(lines_[i].snapshot.id.short_hex()),
                     HtmlPage::text(local_time(snapshot.time).substr(0, 16)),
                     HtmlPage::bytes(snapshot.summary.bytes), HtmlPage::bytes(shared_bytes(snapshot, row)),
                     HtmlPage::bytes(row.added.content), HtmlPage::bytes(row.added.stored),
-                    HtmlPage::bytes(row.deltas.stored), HtmlPage::bytes(row.frees.stored)});
+                    HtmlPage::bytes(row.deltas.stored), HtmlPage::bytes(row.frees.stored),
+                    HtmlPage::bytes(lines_[i].total_stored)});
   }
-  if (snapshots_.size() > 1)
+  if (lines_.size() > 1)
     page.plot(curves_plot({"growth-plot", "What the files are, and what the repository takes"}, time, size,
                           {sizes, growth}));
-  page.table("snapshots", "What each has, has brought and would free",
-             {"snapshot", "time", "size", "shared", "added", "stored", "as deltas", "would free"}, rows);
+  page.table(
+      "snapshots", "What each has, has brought and would free",
+      {"snapshot", "time", "size", "shared", "added", "stored", "as deltas", "would free", "with all before"},
+      rows);
   if (costs_.bases_only().objects > 0)
     page.paragraph(fmt::format("{} are stored for objects that are only bases of others.",
                                human_bytes(costs_.bases_only().stored)));
@@ -238,39 +242,36 @@ std::string Report::page() const {
     page.heading(fmt::format("Snapshot {}", chosen_->id.short_hex()));
     page.paragraph(fmt::format("{} files, {} in {}.", grouped(content_.all().files),
                                human_bytes(content_.all().bytes), human_bytes(content_.all().stored)));
-    std::vector<Area> areas;
-    for (const ContentCosts::Named& directory : content_.parts(kMostParts))
-      areas.push_back(
-          {directory.name, human_bytes(directory.tally.stored), static_cast<double>(directory.tally.stored)});
-    if (!areas.empty()) page.plot(treemap_plot({"directories-plot", "Directories by what they take"}, areas));
-    const auto top = [&](const char* id, const char* caption, const std::vector<ContentCosts::Named>& list) {
-      std::vector<std::vector<HtmlPage::Cell>> lines;
+    add_directories(page, content_.parts(ContentCosts::kShownParts), "Directories by what they take");
+    const auto top = [&](const char* id, const char* what, const char* caption,
+                         const std::vector<ContentCosts::Named>& list) {
+      std::vector<std::vector<HtmlPage::Cell>> rows_of_list;
       for (const ContentCosts::Named& row : list)
-        lines.push_back({HtmlPage::text(row.name), HtmlPage::number(row.tally.files),
-                         HtmlPage::bytes(row.tally.bytes), HtmlPage::bytes(row.tally.stored),
-                         HtmlPage::bytes(row.tally.saved())});
-      if (!lines.empty()) page.table(id, caption, {"", "files", "size", "stored", "saved"}, lines);
+        rows_of_list.push_back({HtmlPage::text(row.name), HtmlPage::number(row.tally.files),
+                                HtmlPage::bytes(row.tally.bytes), HtmlPage::bytes(row.tally.stored),
+                                HtmlPage::bytes(row.tally.saved())});
+      if (!list.empty()) page.table(id, caption, {what, "files", "size", "stored", "saved"}, rows_of_list);
     };
-    top("directories-stored", "Directories that take most", content_.directories(Order::stored));
-    top("types-stored", "Types that take most", content_.types(Order::stored));
-    top("files-stored", "Files that take most", content_.files(Order::stored));
-    top("directories-saved", "Directories that save most", content_.directories(Order::saved));
-    top("types-saved", "Types that save most", content_.types(Order::saved));
-    top("files-saved", "Files that save most", content_.files(Order::saved));
+    top("directories-stored", "directory", "Directories that take most", content_.directories(Order::stored));
+    top("types-stored", "type", "Types that take most", content_.types(Order::stored));
+    top("files-stored", "file", "Files that take most", content_.files(Order::stored));
+    top("directories-saved", "directory", "Directories that save most", content_.directories(Order::saved));
+    top("types-saved", "type", "Types that save most", content_.types(Order::saved));
+    top("files-saved", "file", "Files that save most", content_.files(Order::saved));
   }
   return page.finish(fmt::format("kin {} report, {}", kVersion, local_time(now())));
 }
 
 Result<ExitCode> run_report(Context& context, const ReportOptions& options) {
+  KIN_TRY(choose_form(context, options.csv, options.html));
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
-  std::unique_ptr<OutputFile> page;
-  if (!options.html.empty()) {  // now, and not when all the work is done
-    KIN_TRY_ASSIGN(page, OutputFile::open(context, options.html, {}));
-  }
   Report report(context, *repository, options);
   KIN_TRY_ASSIGN(bool damaged, report.gather());
-  if (page) KIN_TRY(page->finish(report.page()));
-  const bool told = page && page->is_stdout();
+  if (!options.html.empty()) {
+    KIN_TRY_ASSIGN(const auto page, OutputFile::open(context, options.html, {}));
+    KIN_TRY(page->finish(report.page()));
+  }
+  const bool told = options.html == "-";
   if (!told && options.csv) {
     report.print_csv();
   } else if (!told) {

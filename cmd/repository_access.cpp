@@ -80,15 +80,25 @@ std::string cache_directory(const Context& context) {
   return (cache.empty() ? home() + "/.cache" : cache) + "/kin";
 }
 
-DirectoryIds own_directories(const Context& context, const store::Repository& repository) {
+namespace {
+
+void add_directory(const std::string& path, DirectoryIds& out) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) out.emplace(info.st_dev, info.st_ino);
+}
+
+}  // namespace
+
+DirectoryIds own_directories(const Context& context) {
   DirectoryIds out;
-  std::vector<std::string> places = repository.local_directories();
-  places.push_back(repository_location(context));
-  places.push_back(cache_directory(context));
-  for (const std::string& own : places) {
-    struct stat info {};
-    if (::stat(own.c_str(), &info) == 0) out.emplace(info.st_dev, info.st_ino);
-  }
+  add_directory(repository_location(context), out);
+  add_directory(cache_directory(context), out);
+  return out;
+}
+
+DirectoryIds own_directories(const Context& context, const store::Repository& repository) {
+  DirectoryIds out = own_directories(context);
+  for (const std::string& own : repository.local_directories()) add_directory(own, out);
   return out;
 }
 

@@ -9,7 +9,8 @@
 
 namespace kin::cmd {
 
-Result<std::unique_ptr<ScratchRepository>> ScratchRepository::make(const std::string& parent) {
+Result<std::unique_ptr<ScratchRepository>> ScratchRepository::make(const std::string& parent,
+                                                                   unsigned features) {
   KIN_TRY(make_directories(parent, 0700));
   store::sweep_temporary_caches(parent);
   KIN_TRY_ASSIGN(store::TemporaryCache place, store::make_temporary_cache(parent));
@@ -19,7 +20,7 @@ Result<std::unique_ptr<ScratchRepository>> ScratchRepository::make(const std::st
   const std::string location = out->directory_ + "/repository";
   KIN_TRY(make_directories(location, 0700));
   KIN_TRY_ASSIGN(auto backend, store::open_backend(location));
-  KIN_TRY(store::Repository::create(*backend, std::nullopt));
+  KIN_TRY(store::Repository::create(*backend, std::nullopt, {}, features));
   store::OpenOptions options;
   options.cache_directory = out->directory_ + "/cache";
   KIN_TRY_ASSIGN(out->repository_, store::Repository::open(std::move(backend), options));
@@ -29,8 +30,7 @@ Result<std::unique_ptr<ScratchRepository>> ScratchRepository::make(const std::st
 
 ScratchRepository::~ScratchRepository() {
   repository_.reset();
-  std::error_code ignored;
-  std::filesystem::remove_all(directory_, ignored);
+  store::remove_temporary_cache(directory_);
 }
 
 Result<std::uint64_t> ScratchRepository::stored_bytes() const {

@@ -13,8 +13,9 @@ namespace kin::cmd {
 
 class ScratchRepository {
  public:
-  // Below `parent`, which is made if need be.
-  static Result<std::unique_ptr<ScratchRepository>> make(const std::string& parent);
+  // Below `parent`, which is made if need be. `features`: the most in a sketch.
+  static Result<std::unique_ptr<ScratchRepository>> make(const std::string& parent,
+                                                         unsigned features = Scanner::kDefaultFeatures);
   ~ScratchRepository();
   ScratchRepository(const ScratchRepository&) = delete;
   ScratchRepository& operator=(const ScratchRepository&) = delete;

@@ -39,10 +39,25 @@ Result<bool> SnapshotCosts::meet(const ObjectId& id, bool is_metadata) {
   return true;
 }
 
+// Of a container, what the file has in its place is new or not, however large its members are.
 Result<void> SnapshotCosts::meet_content(const Node& file) {
-  return for_each_object(repository_, file.content, [&](const Extent& extent) {
-    return meet(extent.id, extent.kind != Extent::Kind::data);
-  });
+  std::optional<Error> failed;
+  const auto visit = [&](const Extent& extent, std::uint64_t) -> Result<void> {
+    if (extent.kind == Extent::Kind::hole) return {};
+    if (!met_.contains(extent.id)) rows_.back().new_file_bytes += extent.size;
+    return for_each_object(repository_, {extent}, [&](const Extent& object) {
+      return meet(object.id, object.kind != Extent::Kind::data);
+    });
+  };
+  const auto visit_list = [&](const ObjectId& id) {
+    auto deeper = meet(id, true);
+    if (deeper) return *deeper;
+    failed = std::move(deeper).error();
+    return false;
+  };
+  KIN_TRY(for_each_extent(repository_, file.content, visit, visit_list));
+  if (failed) return *std::move(failed);
+  return {};
 }
 
 Result<void> SnapshotCosts::add(const Snapshot& snapshot, const std::stop_token& stop) {

@@ -24,10 +24,11 @@ class SnapshotCosts {
     }
   };
   struct Row {
-    Sizes added;     // what no earlier snapshot had
-    Sizes deltas;    // of that
-    Sizes metadata;  // of that: trees, lists and recipes
-    Sizes frees;     // what would not be needed without this snapshot
+    Sizes added;                       // what no earlier snapshot had
+    Sizes deltas;                      // of that
+    Sizes metadata;                    // of that: trees, lists and recipes
+    std::uint64_t new_file_bytes = 0;  // of its files, where no earlier snapshot or file had them
+    Sizes frees;                       // what would not be needed without this snapshot
   };
 
   explicit SnapshotCosts(store::Repository& repository) : repository_(repository) {}

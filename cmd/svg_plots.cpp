@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kWidth = 720;
 // Around the field of plots with axes.
-constexpr double kLeft = 64, kRight = 16, kTop = 36, kBottom = 52, kFieldHeight = 260;
+constexpr double kLeft = 104, kRight = 16, kTop = 36, kBottom = 52, kFieldHeight = 260;
 
 struct Box {
   double x, y, width, height;
@@ -71,6 +71,10 @@ std::string y_axis(const Axis& y) {
   for (const auto& [part, text] : y.marks)
     out += rule(kLeft, at_y(part), kWidth - kRight, at_y(part)) +
            label(kLeft - 8, at_y(part) + 4, "end", "soft", text);
+  out += fmt::format(
+      "<text transform=\"translate(14 {:.1f}) rotate(-90)\" text-anchor=\"middle\" "
+      "class=\"soft\">{}</text>\n",
+      kTop + kFieldHeight / 2, escape_html(y.name));
   return out;
 }
 
@@ -113,7 +117,11 @@ std::string curves_plot(const PlotText& text, const Axis& x, const Axis& y,
   }
   std::string inner = legend(names) + y_axis(y);
   for (const auto& [part, mark] : x.marks)
-    inner += label(at_x(part), kTop + kFieldHeight + 20, "middle", "soft", mark);
+    inner += label(at_x(part), kTop + kFieldHeight + 20,
+                   part == 0   ? "start"
+                   : part == 1 ? "end"
+                               : "middle",
+                   "soft", mark);
   inner += x_name(x.name) + lines;
   return figure(text, kTop + kFieldHeight + kBottom, inner,
                 fmt::format("{}{} by {}. The table below has the numbers.", told, y.name, x.name));

@@ -71,19 +71,27 @@ Result<TemporaryCache> make_temporary_cache(const std::string& parent) {
   return error;
 }
 
+void remove_temporary_cache(const std::string& directory) {
+  std::error_code ignored;
+  if (const auto names = names_in(directory))
+    for (const std::string& name : *names)
+      if (name != kCacheLockName.substr(1))
+        std::filesystem::remove_all(fmt::format("{}/{}", directory, name), ignored);
+  std::filesystem::remove_all(directory, ignored);
+}
+
 void sweep_temporary_caches(const std::string& parent) {
   const auto names = names_in(parent);
   if (!names) return;
   for (const std::string& name : *names) {
     if (!name.starts_with(kTemporaryCachePrefix)) continue;
-    std::error_code ignored;
     const std::string path = fmt::format("{}/{}", parent, name);
     const Fd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     struct stat info {};
     if (!folder || ::fstat(folder.get(), &info) != 0 || info.st_uid != ::geteuid()) continue;
     const Fd lock(
         ::openat(folder.get(), kCacheLockName.data() + 1, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(path, ignored);
+    if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) remove_temporary_cache(path);
   }
 }
 

@@ -26,6 +26,8 @@ struct TemporaryCache {
 
 // A new one; who made it removes it.
 Result<TemporaryCache> make_temporary_cache(const std::string& parent);
+// The lock last: what is left if this is interrupted, the sweep below still knows.
+void remove_temporary_cache(const std::string& directory);
 // Removes those of processes that were killed. They are known by their names and by the lock in them, which a
 // living process holds; nothing else in `parent` is touched.
 void sweep_temporary_caches(const std::string& parent);

@@ -27,7 +27,7 @@ std::string temporary_directory() {
 }  // namespace
 
 Result<void> Repository::create(Backend& backend, const std::optional<std::string>& password,
-                                const PasswordCost& cost) {
+                                const PasswordCost& cost, unsigned features) {
   const auto config_there = backend.get(config_name());
   if (config_there)
     return Error(ErrorCode::invalid_argument, printable(backend.location()) + " is a repository already");
@@ -47,6 +47,7 @@ Result<void> Repository::create(Backend& backend, const std::optional<std::strin
   Config config;
   config.repository_id = random_key();
   config.created = now();
+  config.features = features;
   if (password) {
     config.encryption = Encryption::xchacha20_poly1305;
     KIN_TRY(add_key(backend, master_key, *password, cost));

@@ -54,9 +54,9 @@ inline constexpr unsigned kMostChain = 64;
 
 class Repository : public BlockStore {
  public:
-  // invalid_argument if there is one already. No password: not encrypted.
+  // invalid_argument if there is one already. No password: not encrypted. `features`: the most in a sketch.
   static Result<void> create(Backend& backend, const std::optional<std::string>& password,
-                             const PasswordCost& cost = {});
+                             const PasswordCost& cost = {}, unsigned features = Scanner::kDefaultFeatures);
   // no_repository, wrong_password, corrupt, unsupported.
   static Result<std::unique_ptr<Repository>> open(std::unique_ptr<Backend> backend,
                                                   const OpenOptions& options);

@@ -130,6 +130,11 @@ std::optional<Encoding> BlockEncoder::compress_delta(ByteView base, ByteView con
   return best;
 }
 
+std::size_t BlockEncoder::delta_bytes(CodecId id, ByteView base, ByteView content) {
+  const auto payload = codec(id, effort_.delta_level).encode(base, content);
+  return payload ? std::min(payload->size(), content.size()) : content.size();
+}
+
 EncodedBlock BlockEncoder::keep(std::vector<BlockObject> objects, ByteView content, Encoding encoding,
                                 const std::optional<ObjectId>& base, ByteView base_content) {
   EncodedBlock out;

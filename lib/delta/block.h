@@ -72,6 +72,8 @@ class BlockEncoder {
   // The smallest against this base; nothing if none is smaller than the content. close: they have much in
   // common, so that a thorough search pays.
   std::optional<Encoding> compress_delta(ByteView base, ByteView content, bool close);
+  // What one codec alone makes of it; the content's size if that is not smaller.
+  std::size_t delta_bytes(CodecId id, ByteView base, ByteView content);
   // Decodes and compares; what does not give back the same bytes is replaced by the plain content.
   EncodedBlock keep(std::vector<BlockObject> objects, ByteView content, Encoding encoding,
                     const std::optional<ObjectId>& base = {}, ByteView base_content = {});

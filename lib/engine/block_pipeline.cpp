@@ -88,7 +88,7 @@ Result<void> BlockPipeline::submit() {
 }
 
 BlockPipeline::Trying::Worker BlockPipeline::make_trial() {
-  auto trial = std::make_shared<Trial>(store_, recent_, encoders_, effort_.candidates, meter_ != nullptr);
+  auto trial = std::make_shared<Trial>(store_, recent_, encoders_, effort_.candidates, meter_);
   return [trial](std::vector<OfferedObject> objects, const Trying::Emit& emit) {
     std::vector<TriedObject> tried;
     std::size_t bytes = 0;
@@ -113,7 +113,12 @@ Result<void> BlockPipeline::decide() {
 }
 
 void BlockPipeline::measure(const TriedObject& tried) const {
-  MeasuredObject measured{tried.object.id, tried.object.size, tried.alone_bytes, {}, {}, 0};
+  MeasuredObject measured;
+  measured.id = tried.object.id;
+  measured.size = tried.object.size;
+  measured.alone_bytes = tried.alone_bytes;
+  measured.zstd_bytes = tried.zstd_bytes;
+  measured.xdelta3_bytes = tried.xdelta3_bytes;
   for (const DeltaTrial& delta : tried.deltas) {
     const std::uint64_t bytes = delta.encoding.payload.size();
     if (measured.delta_bytes && *measured.delta_bytes <= bytes) continue;
@@ -121,6 +126,9 @@ void BlockPipeline::measure(const TriedObject& tried) const {
     measured.base = delta.base;
     measured.matches = delta.matches;
   }
+  for (const DeltaTrial& delta : tried.deltas)
+    if (meter_->compares() && delta.matches == measured.matches)
+      measured.equal_deltas.push_back(delta.encoding.payload.size());
   meter_->on_tried(measured);
 }
 

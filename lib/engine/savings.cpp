@@ -10,6 +10,9 @@ namespace kin {
 namespace {
 
 constexpr std::size_t kSkewPoints = 100;
+constexpr std::uint64_t kBlocks[] = {1, 1 << 10, 4 << 10, 32 << 10};
+constexpr unsigned kThresholds[] = {100, 90, 75, 50, 25, 10};
+constexpr std::uint64_t kMinimums[] = {0, 128, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10};
 
 // Ids and digests are as good as random: of 2^64, a billion have one chance in forty to share any.
 std::uint64_t start_of(const Digest& bytes) {
@@ -49,6 +52,29 @@ void SavingsMeter::on_tried(const MeasuredObject& object) {
   row.compressed += compressed;
   row.deltas += best;
   if (pays) keep_pair(object);
+  if (compares_ && object.delta_bytes) compare(object);
+}
+
+void SavingsMeter::compare(const MeasuredObject& object) {
+  Savings::Programs& programs = of_objects_.programs;
+  ++programs.objects;
+  programs.bytes += object.size;
+  programs.compressed += object.alone_bytes;
+  programs.zstd += object.zstd_bytes;
+  programs.xdelta3 += object.xdelta3_bytes;
+  programs.better += std::min(object.zstd_bytes, object.xdelta3_bytes);
+  if (object.equal_deltas.size() < 2) return;
+  Savings::EqualBases& equal = of_objects_.equal_bases;
+  ++equal.objects;
+  equal.bytes += object.size;
+  equal.first += object.equal_deltas.front();
+  std::uint64_t best = UINT64_MAX, sum = 0;
+  for (const std::uint64_t bytes : object.equal_deltas) {
+    best = std::min(best, bytes);
+    sum += bytes;
+  }
+  equal.best += best;
+  equal.average += static_cast<double>(sum) / static_cast<double>(object.equal_deltas.size());
 }
 
 void SavingsMeter::keep_pair(const MeasuredObject& object) {
@@ -94,6 +120,40 @@ std::vector<Savings::Skew> SavingsMeter::skew() {
   return out;
 }
 
+void SavingsMeter::sweep(Savings& out) const {
+  for (const std::uint64_t block : kBlocks) {
+    const auto up = [&](std::uint64_t bytes) { return (bytes + block - 1) / block * block; };
+    Savings::Rounding row{block};
+    for (const Measured& object : measured_) {
+      row.original += up(object.size);
+      row.compressed += up(object.compressed);
+      row.deltas += up(object.best);
+    }
+    out.roundings.push_back(row);
+  }
+  for (const unsigned percent : kThresholds) {
+    Savings::Threshold row{percent};
+    for (const Measured& object : measured_) {
+      const bool kept = object.best < object.compressed &&
+                        std::uint64_t{object.best} * 100 <= std::uint64_t{object.compressed} * percent;
+      row.deltas += kept ? object.best : object.compressed;
+      row.delta_objects += kept;
+    }
+    out.thresholds.push_back(row);
+  }
+  for (const std::uint64_t size : kMinimums) {
+    Savings::Minimum row{size};
+    for (const Measured& object : measured_) {
+      if (object.size < size) continue;
+      ++row.objects;
+      row.bytes += object.size;
+      row.compressed += object.compressed;
+      row.deltas += object.best;
+    }
+    out.minimums.push_back(row);
+  }
+}
+
 Savings SavingsMeter::result() {
   Savings out = std::move(of_objects_);
   out.distinct_files = files_.size();
@@ -103,6 +163,7 @@ Savings SavingsMeter::result() {
     out.files_compressed += object.compressed * (1 + (again == repeats_.end() ? 0 : again->second));
   }
   out.skew = skew();
+  sweep(out);
   return out;
 }
 

@@ -1,6 +1,6 @@
 #include "lib/engine/trial.h"
 
-#include "lib/engine/object_meter.h"
+#include <algorithm>
 
 namespace kin {
 namespace {
@@ -16,6 +16,18 @@ std::shared_ptr<const Bytes> Trial::base(const ObjectId& id) {
   if (auto content = recent_.find(id)) return content;
   auto content = store_.load(id);
   return content ? *std::move(content) : nullptr;
+}
+
+void Trial::measure(TriedObject& tried) {
+  const EncoderPool::Lease encoder = encoders_.take();
+  tried.alone_bytes = encoder->compress(*tried.content, kAloneLevel).payload.size();
+  if (!meter_->compares() || tried.deltas.empty()) return;
+  const DeltaTrial& best = *std::min_element(tried.deltas.begin(), tried.deltas.end(),
+                                             [](const DeltaTrial& a, const DeltaTrial& b) {
+                                               return a.encoding.payload.size() < b.encoding.payload.size();
+                                             });
+  tried.zstd_bytes = encoder->delta_bytes(CodecId::zstd, *best.base_content, *tried.content);
+  tried.xdelta3_bytes = encoder->delta_bytes(CodecId::xdelta3, *best.base_content, *tried.content);
 }
 
 TriedObject Trial::run(OfferedObject offered) {
@@ -35,8 +47,7 @@ TriedObject Trial::run(OfferedObject offered) {
   }
   if (content.size() >= kSoloBytes && best > content.size() / kBetterThanWhole)
     out.whole = encoders_.take()->compress_whole(content, out.is_long);
-  if (measures_ && !is_metadata(out.object.kind))
-    out.alone_bytes = encoders_.take()->compress(content, kAloneLevel).payload.size();
+  if (meter_ != nullptr && !is_metadata(out.object.kind)) measure(out);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include "lib/delta/block.h"
 #include "lib/engine/block_store.h"
 #include "lib/engine/encoder_pool.h"
+#include "lib/engine/object_meter.h"
 #include "lib/engine/recent_contents.h"
 
 #include <memory>
@@ -43,29 +44,31 @@ struct TriedObject {
   std::shared_ptr<const Bytes> content;
   std::vector<DeltaTrial> deltas;
   std::optional<Encoding> whole;  // of those that cannot join a group
-  std::size_t alone_bytes = 0;    // see MeasuredObject; only if it is measured
-  bool has_kin = false;           // as OfferedObject
-  bool is_long = false;           // likewise
+  // See MeasuredObject; only if it is measured.
+  std::size_t alone_bytes = 0, zstd_bytes = 0, xdelta3_bytes = 0;
+  bool has_kin = false;  // as OfferedObject
+  bool is_long = false;  // likewise
 };
 
 class Trial {
  public:
-  // `measures`: what content takes alone, too.
+  // `meter`, if there is one, says what is measured besides.
   Trial(BlockReader& store, const RecentContents& recent, EncoderPool& encoders, unsigned most_trials,
-        bool measures)
-      : store_(store), recent_(recent), encoders_(encoders), most_trials_(most_trials), measures_(measures) {}
+        const ObjectMeter* meter)
+      : store_(store), recent_(recent), encoders_(encoders), most_trials_(most_trials), meter_(meter) {}
 
   TriedObject run(OfferedObject offered);
 
  private:
   // Null if it cannot be read: then it is no base.
   std::shared_ptr<const Bytes> base(const ObjectId& id);
+  void measure(TriedObject& tried);
 
   BlockReader& store_;
   const RecentContents& recent_;
   EncoderPool& encoders_;
   const unsigned most_trials_;
-  const bool measures_;
+  const ObjectMeter* const meter_;
 };
 
 }  // namespace kin

@@ -79,6 +79,31 @@ run 0 --json estimate --exclude '*.gz' tree
 true_of 'it["files"] == 66 and "deltas_opened" not in of'
 nothing_left
 
+# A study: the same in more ways, which must agree where they are the same.
+run 0 --json estimate --study tree
+true_of '[row["features"] for row in it["study"]["features"]] == [4, 8, 16, 32]'
+true_of 'it["study"]["features"][2]["deltas"] == of["deltas"] and it["study"]["features"][2]["kin"] == of["kin_closed"]'
+true_of 'it["study"]["blocks"][0]["compressed"] == of["chunks"] and it["study"]["thresholds"][0]["percent"] == 100'
+true_of 'it["study"]["programs"]["smaller"] <= min(it["study"]["programs"]["zstd"], it["study"]["programs"]["xdelta3"])'
+true_of 'it["study"]["equal_bases"]["best"] <= it["study"]["equal_bases"]["average"]'
+true_of 'it["study"]["least_sizes"][0]["objects"] == sum(row["objects"] for row in it["by_features"])'
+run 0 estimate --study tree
+says "With sketches of at most"
+says "a study: all files are read and stored up to 6 times"
+[ "$(wc -L <out)" -le 120 ] || fail "lines too long"
+run 2 estimate tree --study --against repo
+nothing_left
+
+# One thing on stdout: what was asked for.
+for form in "--csv" "--html -"; do
+  run 0 -v estimate $form tree
+  head -1 out | grep -qE '^(method,bytes,percent|<!DOCTYPE html>)$' || fail "something else before it"
+  run 2 --json estimate $form tree
+  says "choose one"
+done
+run 0 -q estimate tree/0.txt
+says "kin, all that a repository takes"
+
 # Against a repository: nothing new, and something.
 run 0 --json estimate tree --against repo
 true_of 'it["message_type"] == "summary" and it["dry_run"] and it["data_added"] == 0 and it["files_unmodified"] == 70'
@@ -88,6 +113,11 @@ true_of '50000 <= it["data_added_packed"] < 60000 and it["files_new"] == 1'
 run 10 estimate tree --against nowhere
 run 2 estimate tree --against repo --csv
 rm tree/noise
+
+# The page does not count itself.
+run 0 --json estimate tree --html tree/page.html
+true_of 'it["files"] == 70'
+rm tree/page.html
 
 # Little and nothing; what is not there; no room to work in.
 mkdir none
@@ -109,16 +139,30 @@ nothing_left
 
 # Stopped, and killed: the next one cleans up.
 head -c 60000000 /dev/urandom >tree/large
-"$KIN" estimate tree >out 2>err &
-sleep 0.3
+set -m  # or the shell has background jobs ignore interrupts
+# start: an estimate that is at work.
+start() {
+  "$KIN" estimate tree >out 2>err &
+  for _ in $(seq 1000); do
+    [ -z "$(find "$work/cache" -path '*kin-index-*/repository/packs' 2>/dev/null)" ] || return 0
+    sleep 0.01
+  done
+  fail "did not start"
+}
+start
 kill -INT $!
 code=0
 wait $! || code=$?
-[ "$code" = 130 ] || [ "$code" = 0 ] || fail "exit code $code after an interrupt"
+[ "$code" = 130 ] || fail "exit code $code after an interrupt"
 nothing_left
-"$KIN" estimate tree >out 2>err &
-sleep 0.3
-kill -KILL $! || true
-wait $! || true
+start
+kill -KILL $!
+wait $! 2>/dev/null || true
+[ -n "$(find "$work/cache" -name 'kin-index-*')" ] || fail "nothing was left to clean up"
 run 0 estimate tree/0.txt
+nothing_left
+start
+kill -KILL $!
+wait $! 2>/dev/null || true
+run 0 cache --cleanup
 nothing_left

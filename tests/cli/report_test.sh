@@ -75,6 +75,18 @@ PYTHON
 run 0 --json -r repo report --host nobody
 true_of 'rows == []'
 run 14 -r repo report 00000000
+run 14 -r repo report --host nobody 00000000
+run 2 --json -r repo report --csv
+# What another host has too would not be freed, also where it is not told of; and a container is as large as it is.
+cp -r repo other
+seq 100000 | gzip -n >tree/b/numbers.gz
+run 0 -r other backup --host elsewhere tree
+run 0 --json -r other report --host elsewhere
+true_of "len(rows) == 1 and rows[0]['shared_size'] == 508899 and rows[0]['added']['size'] > 500000"
+true_of "content['size'] == 508899 + $(stat -c %s tree/b/numbers.gz)"
+run 0 --json -r other report --host "$(hostname)"
+true_of 'len(rows) == 3 and near(rows[0]["would_free"]["stored_size"], 400000) and rows[2]["would_free"]["objects"] == 0'
+rm -r other tree/b/numbers.gz
 run 2 -r repo report --top 0
 run 10 -r nowhere report
 

@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <map>
+
 namespace kin {
 namespace {
 
@@ -101,6 +103,70 @@ TEST_CASE("the pairs that save most are kept, of equal ones the first", "[saving
   CHECK(pairs[0].object == numbered_id(49));
   CHECK(pairs[1].object == numbered_id(99));
   CHECK(pairs[2].object == numbered_id(48));
+}
+
+TEST_CASE("blocks, thresholds and least sizes are swept over what was measured", "[savings]") {
+  SavingsMeter meter;
+  meter.on_tried(alone(1, 5000, 4000));
+  meter.on_tried(delta(2, 2000, 1000, 500, 8));
+  meter.on_tried(delta(3, 100, 80, 60, 2));
+  const Savings savings = meter.result();
+  REQUIRE(savings.roundings.size() == 4);
+  CHECK(savings.roundings[0].block == 1);
+  CHECK(savings.roundings[0].original == 7100);
+  CHECK(savings.roundings[0].compressed == 5080);
+  CHECK(savings.roundings[0].deltas == 4560);
+  CHECK(savings.roundings[2].block == 4096);
+  CHECK(savings.roundings[2].original == 4 * 4096);
+  CHECK(savings.roundings[2].deltas == 3 * 4096);
+  std::map<unsigned, std::uint64_t> deltas, counts;
+  for (const Savings::Threshold& row : savings.thresholds) {
+    deltas[row.percent] = row.deltas;
+    counts[row.percent] = row.delta_objects;
+  }
+  CHECK(deltas[100] == 4560);
+  CHECK(counts[100] == 2);
+  CHECK(deltas[75] == 4560);  // 60 of 80 is just that
+  CHECK(deltas[50] == 4580);
+  CHECK(counts[50] == 1);
+  CHECK(deltas[25] == 5080);
+  CHECK(counts[25] == 0);
+  std::map<std::uint64_t, Savings::Minimum> least;
+  for (const Savings::Minimum& row : savings.minimums) least[row.size] = row;
+  CHECK(least[0].objects == 3);
+  CHECK(least[1024].objects == 2);
+  CHECK(least[1024].deltas == 4500);
+  CHECK(least[4096].bytes == 5000);
+  CHECK(least[64 << 10].objects == 0);
+}
+
+TEST_CASE("who compares is told of equal bases and of each program, others are not", "[savings]") {
+  MeasuredObject object = delta(1, 1000, 500, 100, 9);
+  object.equal_deltas = {100, 300, 200};
+  object.zstd_bytes = 100;
+  object.xdelta3_bytes = 150;
+  MeasuredObject single = delta(2, 1000, 500, 200, 9);
+  single.equal_deltas = {200};
+  single.zstd_bytes = 200;
+  single.xdelta3_bytes = 50;
+  for (const bool compares : {true, false}) {
+    SavingsMeter meter(compares);
+    CHECK(meter.compares() == compares);
+    meter.on_tried(alone(3, 10, 10));
+    meter.on_tried(object);
+    meter.on_tried(single);
+    const Savings savings = meter.result();
+    CHECK(savings.equal_bases.objects == (compares ? 1 : 0));
+    CHECK(savings.programs.objects == (compares ? 2 : 0));
+    if (!compares) continue;
+    CHECK(savings.equal_bases.first == 100);
+    CHECK(savings.equal_bases.best == 100);
+    CHECK(savings.equal_bases.average == 200);
+    CHECK(savings.programs.compressed == 1000);
+    CHECK(savings.programs.zstd == 300);
+    CHECK(savings.programs.xdelta3 == 200);
+    CHECK(savings.programs.better == 150);
+  }
 }
 
 }  // namespace kin
