@@ -91,8 +91,6 @@ def run_turn(tool, steps, data, work, title):
 
 def run_rounds(name, data, tools, steps, runs, work):
     """All rounds on one data set, printed as a table. Returns what --json writes of them."""
-    progress(f"{name}: reading it once")
-    files, size = warm(data)
     values = {tool.name: [] for tool in tools}
     verdict = None
     for number in range(runs):
@@ -103,6 +101,10 @@ def run_rounds(name, data, tools, steps, runs, work):
             turn = turn_directory(work, name, number, tool)
             turn.mkdir()
             os.sync()
+            # For each: what the tools before have written may have taken the place of the data in the system's
+            # cache, and who comes first would read it from disk for those that follow.
+            progress(f"{name}: reading it once")
+            files, size = warm(data)
             title = f"{name}: round {number + 1} of {runs}: {tool.name}"
             rows, restored = run_turn(tool, steps, data, turn, title)
             values[tool.name].append(rows)
