@@ -197,10 +197,9 @@ Result<EstimateResult> Estimate::measure(std::span<const ContainerFormat> format
   };
   if (opened) {
     out.methods.push_back({"deltas_opened", "the same, with containers opened", opened->savings.deltas});
-    out.methods.push_back(
-        {"kin_closed", "kin --no-unpack, all that a repository takes", closed.stored_bytes});
+    out.methods.push_back({"kin_closed", "kin --no-unpack, with trees, index and all", closed.stored_bytes});
   }
-  out.methods.push_back({"kin", "kin, all that a repository takes", as_backup.stored_bytes});
+  out.methods.push_back({"kin", "kin, with trees, index and all", as_backup.stored_bytes});
   out.savings = std::move(closed.savings);
   out.pairs = std::move(closed.pairs);
   return out;

@@ -5,6 +5,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace kin::cmd {
@@ -25,6 +26,7 @@ Result<std::unique_ptr<ScratchRepository>> ScratchRepository::make(const std::st
   options.cache_directory = out->directory_ + "/cache";
   KIN_TRY_ASSIGN(out->repository_, store::Repository::open(std::move(backend), options));
   KIN_TRY(out->repository_->refresh_index());
+  KIN_TRY_ASSIGN(out->empty_bytes_, out->count_bytes());
   return out;
 }
 
@@ -34,6 +36,11 @@ ScratchRepository::~ScratchRepository() {
 }
 
 Result<std::uint64_t> ScratchRepository::stored_bytes() const {
+  KIN_TRY_ASSIGN(const std::uint64_t bytes, count_bytes());
+  return bytes - std::min(bytes, empty_bytes_);
+}
+
+Result<std::uint64_t> ScratchRepository::count_bytes() const {
   std::error_code failed;
   std::uint64_t bytes = 0;
   for (std::filesystem::recursive_directory_iterator at(directory_ + "/repository", failed), end;

@@ -22,15 +22,18 @@ class ScratchRepository {
 
   store::Repository& repository() { return *repository_; }
   const std::string& directory() const { return directory_; }
-  // Of all files that a repository consists of.
+  // Of all files that a repository consists of, beyond what an empty one takes.
   Result<std::uint64_t> stored_bytes() const;
 
  private:
   ScratchRepository(std::string directory, Fd lock)
       : directory_(std::move(directory)), lock_(std::move(lock)) {}
 
+  Result<std::uint64_t> count_bytes() const;
+
   const std::string directory_;
   const Fd lock_;
+  std::uint64_t empty_bytes_ = 0;
   std::unique_ptr<store::Repository> repository_;
 };
 
