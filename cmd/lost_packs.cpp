@@ -22,4 +22,13 @@ std::string lost_packs_text(const store::Repository& repository) {
   return fmt::format("{} packs are missing or damaged ({}{})", grouped(lost.size()), named, more);
 }
 
+Result<bool> warn_of_counted_packs(Context& context, store::Repository& repository) {
+  KIN_TRY(repository.find_lost_packs());
+  const std::string lost = lost_packs_text(repository);
+  if (lost.empty()) return false;
+  context.warn(lost +
+               ": what was in there is counted, and may be lost (kin check --read-data names the files)");
+  return true;
+}
+
 }  // namespace kin::cmd

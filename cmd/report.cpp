@@ -266,7 +266,7 @@ Result<ExitCode> run_report(Context& context, const ReportOptions& options) {
   KIN_TRY(choose_form(context, options.csv, options.html));
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
   Report report(context, *repository, options);
-  KIN_TRY_ASSIGN(bool damaged, report.gather());
+  KIN_TRY_ASSIGN(const bool damaged, report.gather());
   if (!options.html.empty()) {
     KIN_TRY_ASSIGN(const auto page, OutputFile::open(context, options.html, {}));
     KIN_TRY(page->finish(report.page()));
@@ -278,13 +278,8 @@ Result<ExitCode> run_report(Context& context, const ReportOptions& options) {
     report.print();
     context.json("report", report.json());
   }
-  KIN_TRY(repository->find_lost_packs());
-  if (const std::string lost = lost_packs_text(*repository); !lost.empty()) {
-    context.warn(lost +
-                 ": what was in there is counted, and may be lost (kin check --read-data names the files)");
-    damaged = true;
-  }
-  return damaged ? ExitCode::corrupt : ExitCode::ok;
+  KIN_TRY_ASSIGN(const bool lost, warn_of_counted_packs(context, *repository));
+  return damaged || lost ? ExitCode::corrupt : ExitCode::ok;
 }
 
 Action define_report(CLI::App& app) {

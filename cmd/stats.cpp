@@ -227,13 +227,8 @@ Result<ExitCode> run_stats(Context& context, const StatsOptions& options) {
     }
   }
   context.json("stats", std::move(fields));
-  KIN_TRY(repository->find_lost_packs());
-  if (const std::string lost = lost_packs_text(*repository); !lost.empty()) {
-    context.warn(lost +
-                 ": what was in there is counted, and may be lost (kin check --read-data names the files)");
-    damaged = true;
-  }
-  return damaged ? ExitCode::corrupt : ExitCode::ok;
+  KIN_TRY_ASSIGN(const bool lost, warn_of_counted_packs(context, *repository));
+  return damaged || lost ? ExitCode::corrupt : ExitCode::ok;
 }
 
 Action define_stats(CLI::App& app) {
