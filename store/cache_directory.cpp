@@ -72,6 +72,7 @@ Result<TemporaryCache> make_temporary_cache(const std::string& parent) {
 }
 
 void remove_temporary_cache(const std::string& directory) {
+  if (directory.empty()) return;  // of one in memory; what is below it would be below the root
   std::error_code ignored;
   if (const auto names = names_in(directory))
     for (const std::string& name : *names)

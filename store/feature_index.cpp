@@ -78,8 +78,7 @@ struct FeatureIndex::State {
         most_new_ids(std::max<std::size_t>(1, limits.memory_bytes / 8 / kIdBytes)) {}
   ~State() {
     runs.reset();
-    std::error_code ignored;
-    if (temporary) std::filesystem::remove_all(directory, ignored);
+    if (temporary) remove_temporary_cache(directory);
   }
 
   std::string directory;

@@ -212,8 +212,7 @@ struct ObjectIndex::State {
 
   ~State() {
     close_database();
-    std::error_code ignored;
-    if (place == Place::temporary) std::filesystem::remove_all(directory, ignored);
+    if (place == Place::temporary) remove_temporary_cache(directory);
   }
 };
 
