@@ -46,6 +46,7 @@ class ChainPredictor final : public Predictor {
 
   void set_bytes(const std::uint8_t* bytes, std::uint32_t dropped) override {
     bytes_ = bytes;
+    hashed_at_ = 0;
     if (dropped == 0) return;
     chains_.drop(dropped);
     if (longer_) longer_->drop(dropped);
@@ -81,7 +82,7 @@ class ChainPredictor final : public Predictor {
 
   void advance(std::uint32_t at, Token token) override {
     if (parameters_.parser == Parser::greedy) {
-      if (at >= next_) insert_near(at);
+      if (at >= next_) chains_.insert(at, at == hashed_at_ ? hash_found_ : hash_(bytes_ + at));
       if (token.length <= parameters_.insert_most)
         for (std::uint32_t i = std::max(next_, at + 1); i < at + token.length; ++i) insert_near(i);
       return;
@@ -188,7 +189,9 @@ class ChainPredictor final : public Predictor {
     if (at >= limit || ahead <= best || ahead < kLeastMatch) return {};
     const std::uint8_t* const scan = bytes_ + at;
     const auto here = static_cast<std::int32_t>(at);
-    std::int32_t place = chains_.head(hash_(scan));
+    hashed_at_ = at;
+    hash_found_ = hash_(scan);
+    std::int32_t place = chains_.head(hash_found_);
     if (here - place > first_reach_) return {};
     Goal goal{scan,
               here,
@@ -336,6 +339,7 @@ class ChainPredictor final : public Predictor {
   std::int32_t first_reach_ = 0, reach_ = 0;  // the largest distance of a chain's first place, and of others
   std::uint32_t next_;  // lazy: all before it are inserted; greedy: none before it may be
 
+  std::uint32_t hashed_at_ = 0, hash_found_ = 0;  // of the last search; greedy: what is inserted next
   Token found_, later_, pending_;
   bool deferred_ = false;
   std::uint32_t pending_at_ = 0;

@@ -4,6 +4,7 @@
 
 #include "formats/deflate/block.h"
 #include "formats/deflate/block_end.h"
+#include "formats/deflate/chain_predictor.h"
 #include "formats/deflate/header_codec.h"
 #include "formats/deflate/huffman.h"
 #include "formats/deflate/long_chains.h"
@@ -89,6 +90,10 @@ class StreamCodec : private StreamState {
   bool code_end_kind(Coder& coder, Block& block, bool aligned);
   template <class Coder>
   bool code_tokens(Coder& coder, Block& block, bool last);
+  // Up to `limit`; `count` is how many, if the block ends by that.
+  template <class Coder, class AnyPredictor>
+  bool code_each_token(Coder& coder, AnyPredictor& predictor, Block& block, std::uint32_t limit,
+                       std::uint32_t count);
   template <class Coder>
   bool code_stored(Coder& coder, Block& block, std::uint32_t start_bit);
   template <class Coder>
@@ -172,10 +177,11 @@ bool StreamCodec::code_tokens(Coder& coder, Block& block, bool last) {
   } else if (block.end == EndKind::count) {
     count = count_.code(coder, static_cast<std::uint32_t>(block.tokens.size()));
     if (count == 0 || count > window_.left()) return false;
+  } else if (block.end == EndKind::rule) {
+    const std::uint32_t most = (1U << parameters_.block_log) - 1;
+    if (parameters_.rule == BlockRule::tokens) count = most;
+    if (parameters_.rule == BlockRule::bytes) limit = start + std::min(most, window_.left());
   }
-
-  if (block.end == EndKind::rule && parameters_.rule == BlockRule::bytes)
-    limit = start + std::min((1U << parameters_.block_log) - 1, window_.left());
 
   if (is_optimal()) {
     if (!code_type_first(coder, block)) return false;
@@ -185,18 +191,29 @@ bool StreamCodec::code_tokens(Coder& coder, Block& block, bool last) {
       predictor_->begin_block(start, limit, block.header.lit_len, block.header.distance);
   }
 
+  // zlib's predictor is compiled into a loop of its own, since two calls for each token are a sixth of what
+  // the quick levels take.
+  if (auto* const zlib = dynamic_cast<ChainPredictor<ZlibHash>*>(predictor_.get()))
+    return code_each_token(coder, *zlib, block, limit, count);
+  return code_each_token(coder, *predictor_, block, limit, count);
+}
+
+template <class Coder, class AnyPredictor>
+bool StreamCodec::code_each_token(Coder& coder, AnyPredictor& predictor, Block& block, std::uint32_t limit,
+                                  std::uint32_t count) {
+  const std::uint32_t start = window_.position();
   BlockEnd rule(parameters_, window_.at(start), PlainWindow::before(start));
-  const bool by_rule = block.end == EndKind::rule && !is_optimal();
-  const bool by_count = block.end == EndKind::count && !is_optimal();
+  const bool by_rule = block.end == EndKind::rule && !is_optimal() && parameters_.rule != BlockRule::tokens;
+  const bool by_count = count != 0;
   std::uint32_t at = start;
   if constexpr (Coder::kDecodes) block.tokens.reserve(std::min<std::size_t>(window_.left(), 32768));
   for (std::size_t i = 0;;) {
     Token token;
     if constexpr (!Coder::kDecodes) token = block.tokens[i];
-    const Token predicted = predictor_->predict(at, limit);
-    if (!token_.code(coder, *predictor_, at, predicted, token)) return false;
+    const Token predicted = predictor.predict(at, limit);
+    if (!token_.code(coder, predictor, at, predicted, token)) return false;
     if (token.length > limit - at) return false;
-    predictor_->advance(at, token);
+    predictor.advance(at, token);
     at += token.length;
     ++i;
     if constexpr (Coder::kDecodes) block.tokens.push_back(token);

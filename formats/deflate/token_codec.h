@@ -16,8 +16,8 @@ class TokenCodec {
   // The last tokens were as predicted, so that nothing else matters for the next if it is so too.
   bool is_steady() const { return recent_ == 0; }
   // False if what was decoded is no token. `token` is what is coded, or takes what was.
-  template <class Coder>
-  bool code(Coder& coder, Predictor& predictor, std::uint32_t at, Token predicted, Token& token) {
+  template <class Coder, class AnyPredictor>
+  bool code(Coder& coder, AnyPredictor& predictor, std::uint32_t at, Token predicted, Token& token) {
     Chance& chance = recent_ == 0 ? steady_[predicted.is_literal() ? 0 : 1] : unsteady(predicted, predictor);
     const bool wrong = coder.bit(chance, token != predicted);
     recent_ = static_cast<std::uint8_t>(recent_ << 1 | (wrong ? 1 : 0));
