@@ -1,13 +1,16 @@
 // kin estimate: what kin would store of files, and what simpler ways would, without a repository.
 #include "cmd/backup_report.h"
 #include "cmd/backup_sources.h"
+#include "cmd/estimate_methods.h"
 #include "cmd/estimate_result.h"
 #include "cmd/object_origins.h"
 #include "cmd/output_file.h"
+#include "cmd/sample_costs.h"
 #include "cmd/scratch_repository.h"
 #include "cmd/source_options.h"
 #include "formats/formats.h"
 #include "lib/base/mutex.h"
+#include "lib/engine/sample_survey.h"
 
 #include <algorithm>
 #include <sys/stat.h>
@@ -16,14 +19,26 @@
 namespace kin::cmd {
 namespace {
 
-// How many features a study tries besides those of every repository; and how many bases of equal rank.
+using Sketches = ScratchRepository::Sketches;
+
+// How many features a study tries, of windows of how many bytes, besides those of every repository; and how
+// many bases of equal rank.
 constexpr unsigned kStudyFeatures[] = {4, 8, 32};
+constexpr std::size_t kStudyWindows[] = {8, 16, 64};
 constexpr unsigned kStudyBases = 4;
+
+// A sample is a tenth, unless told otherwise: below the first size a tenth says little, and beyond the second
+// more says little more.
+constexpr double kSamplePercent = 10;
+constexpr double kLeastSampleBytes = 64 << 20;
+constexpr double kMostSampleBytes = 4.0 * (1 << 30);
 
 struct EstimateOptions {
   SourceOptions sources;
   std::string scratch, against, html;
-  bool csv = false, study = false;
+  bool csv = false, study = false, sample = false;
+  std::optional<double> sample_percent;
+  std::uint64_t sample_seed = 0;
 };
 
 // What one backup, into a repository that is removed again, tells.
@@ -33,6 +48,14 @@ struct Pass {
   std::uint64_t stored_bytes = 0;
   std::vector<EstimateResult::Pair> pairs;
   std::vector<ContentCosts::Named> parts;
+  SampleCosts sampled;  // if it is of a sample
+};
+// The files as they are and, where any container opens, with those opened.
+struct Passes {
+  Pass closed;
+  std::optional<Pass> opened;
+
+  Pass& as_backup() { return opened ? *opened : closed; }
 };
 
 // Later passes read the same files: what is wrong with one is told once.
@@ -74,10 +97,13 @@ class Estimate {
  private:
   Result<ExitCode> run_against(std::span<const ContainerFormat> formats);
   Result<EstimateResult> measure(std::span<const ContainerFormat> formats);
-  Result<Pass> pass(std::span<const ContainerFormat> formats, unsigned features = Scanner::kDefaultFeatures,
+  Result<EstimateResult> measure_sample(std::span<const ContainerFormat> formats);
+  Result<Passes> passes(std::span<const ContainerFormat> formats, const std::function<void()>& drop_pass);
+  EstimateResult result_of(Passes& passes) const;
+  Result<Pass> pass(std::span<const ContainerFormat> formats, const Sketches& sketches = {},
                     bool compares = false);
   Result<EstimateStudy> study(const Pass& closed);
-  Result<void> look_at(store::Repository& repository, Pass& pass);
+  Result<void> look_at(store::Repository& repository, Pass& pass, const SavingsMeter& meter);
   Result<void> tell(const EstimateResult& result);
 
   Context& context_;
@@ -86,9 +112,10 @@ class Estimate {
   EstimateLines lines_;
 };
 
-Result<Pass> Estimate::pass(std::span<const ContainerFormat> formats, unsigned features, bool compares) {
+Result<Pass> Estimate::pass(std::span<const ContainerFormat> formats, const Sketches& sketches,
+                            bool compares) {
   const std::string parent = options_.scratch.empty() ? cache_directory(context_) : options_.scratch;
-  KIN_TRY_ASSIGN(const auto scratch, ScratchRepository::make(parent, features));
+  KIN_TRY_ASSIGN(const auto scratch, ScratchRepository::make(parent, sketches));
   store::Repository& repository = scratch->repository();
   KIN_TRY(repository.begin_writing(context_.stop()));
   request_.walk.never_enter = own_directories(context_, repository);
@@ -113,13 +140,17 @@ Result<Pass> Estimate::pass(std::span<const ContainerFormat> formats, unsigned f
   out.result = *std::move(result);
   out.savings = meter.result();
   KIN_TRY_ASSIGN(out.stored_bytes, scratch->stored_bytes());
-  KIN_TRY(look_at(repository, out));
+  KIN_TRY(look_at(repository, out, meter));
   return out;
 }
 
 // While it is there.
-Result<void> Estimate::look_at(store::Repository& repository, Pass& pass) {
+Result<void> Estimate::look_at(store::Repository& repository, Pass& pass, const SavingsMeter& meter) {
   KIN_TRY_ASSIGN(Snapshot snapshot, repository.load_snapshot(*pass.result.snapshot));
+  if (request_.sample != nullptr) {
+    KIN_TRY_ASSIGN(pass.sampled, sample_costs(repository, snapshot, *request_.sample, meter,
+                                              pass.stored_bytes, context_.stop()));
+  }
   ContentCosts costs(repository, 0);
   KIN_TRY(costs.add(snapshot, context_.stop()));
   pass.parts = costs.parts(ContentCosts::kShownParts);
@@ -158,67 +189,136 @@ Result<ExitCode> Estimate::run_against(std::span<const ContainerFormat> formats)
   return result.summary.skipped > 0 || damaged ? ExitCode::incomplete : ExitCode::ok;
 }
 
-Result<EstimateResult> Estimate::measure(std::span<const ContainerFormat> formats) {
-  const unsigned study_passes = options_.study ? 1 + std::size(kStudyFeatures) : 0;
-  const unsigned passes = (formats.empty() ? 1 : 2) + study_passes;
-  if (options_.study)
-    context_.print(fmt::format("a study: all files are read and stored up to {} times", passes));
-  request_.walk.never_enter = own_directories(context_);
-  CountAhead ahead(context_, request_.walk, lines_.progress(), passes);
-  std::optional<Pass> opened;
-  Pass closed;
+Result<Passes> Estimate::passes(std::span<const ContainerFormat> formats,
+                                const std::function<void()>& drop_pass) {
+  Passes out;
   if (!formats.empty()) {
-    KIN_TRY_ASSIGN(opened, pass(formats));
+    KIN_TRY_ASSIGN(out.opened, pass(formats));
     // Where nothing opens, the second pass would be the first once more.
-    if (opened->result.containers.opened.empty()) {
-      closed = *std::exchange(opened, {});
-      ahead.drop_pass();
+    if (out.opened->result.containers.opened.empty()) {
+      out.closed = *std::exchange(out.opened, {});
+      drop_pass();
+      return out;
     }
   }
-  if (formats.empty() || opened) {
-    KIN_TRY_ASSIGN(closed, pass({}));
-  }
-  Pass& as_backup = opened ? *opened : closed;
+  KIN_TRY_ASSIGN(out.closed, pass({}));
+  return out;
+}
+
+// But for what the methods take. The passes have been used up then.
+EstimateResult Estimate::result_of(Passes& passes) const {
+  Pass& as_backup = passes.as_backup();
   EstimateResult out;
-  if (options_.study) {
-    KIN_TRY_ASSIGN(out.study, study(closed));
-  }
   out.paths = request_.snapshot.paths;
   out.files = as_backup.result.summary.files;
   out.bytes = as_backup.result.summary.bytes;
   out.skipped = lines_.skipped();
   out.containers = as_backup.result.containers;
   out.parts = std::move(as_backup.parts);
-  out.methods = {
-      {"identical_files", "identical files once", closed.savings.distinct_file_bytes},
-      {"compression", "each file compressed (zstd -3)", closed.savings.files_compressed},
-      {"chunks", "chunks once, compressed: as restic does, computed", closed.savings.objects_compressed},
-      {"deltas", "each file a delta or compressed", closed.savings.deltas},
-  };
-  if (opened) {
-    out.methods.push_back({"deltas_opened", "the same, with containers opened", opened->savings.deltas});
-    out.methods.push_back({"kin_closed", "kin --no-unpack, with trees, index and all", closed.stored_bytes});
-  }
-  out.methods.push_back({"kin", "kin, with trees, index and all", as_backup.stored_bytes});
-  out.savings = std::move(closed.savings);
-  out.pairs = std::move(closed.pairs);
+  out.savings = std::move(passes.closed.savings);
+  out.pairs = std::move(passes.closed.pairs);
   return out;
 }
 
-// What needs more passes: several bases and both programs for each object, and sketches of other sizes.
+Result<EstimateResult> Estimate::measure(std::span<const ContainerFormat> formats) {
+  const unsigned study_passes = options_.study ? 1 + std::size(kStudyFeatures) + std::size(kStudyWindows) : 0;
+  const unsigned count = (formats.empty() ? 1 : 2) + study_passes;
+  if (options_.study)
+    context_.print(fmt::format("a study: all files are read and stored up to {} times", count));
+  request_.walk.never_enter = own_directories(context_);
+  CountAhead ahead(context_, request_.walk, lines_.progress(), count);
+  KIN_TRY_ASSIGN(Passes made, passes(formats, [&] { ahead.drop_pass(); }));
+  std::optional<EstimateStudy> study;
+  if (options_.study) {
+    KIN_TRY_ASSIGN(study, this->study(made.closed));
+  }
+  const Savings& savings = made.closed.savings;
+  std::vector<EstimateResult::Method> methods;
+  const auto add = [&](const EstimatedMethod& method, std::uint64_t bytes) {
+    methods.push_back({method.name, method.text, bytes, bytes, bytes});
+  };
+  add(kIdenticalFiles, savings.distinct_file_bytes);
+  add(kCompression, savings.files_compressed);
+  add(kChunks, savings.objects_compressed);
+  add(kDeltas, savings.deltas);
+  if (made.opened) {
+    add(kDeltasOpened, made.opened->savings.deltas);
+    add(kKinClosed, made.closed.stored_bytes);
+  }
+  add(kKin, made.as_backup().stored_bytes);
+  EstimateResult out = result_of(made);
+  out.methods = std::move(methods);
+  out.study = std::move(study);
+  return out;
+}
+
+// The same of a part of the files, and what it says of all.
+Result<EstimateResult> Estimate::measure_sample(std::span<const ContainerFormat> formats) {
+  request_.walk.never_enter = own_directories(context_);
+  SurveyRequest survey_request;
+  survey_request.walk = request_.walk;
+  survey_request.formats = {formats, formats::all().codings};
+  survey_request.seed = options_.sample_seed;
+  survey_request.jobs = request_.jobs;
+  survey_request.on_skipped = [&](const std::string& path, const Error& error) {
+    lines_.on_skipped(path, error);
+  };
+  SampleSurvey survey;
+  {
+    Progress progress(context_, true);
+    survey_request.on_file = [&](const std::string& path) {
+      progress.add_files(1);
+      progress.tick(path);
+    };
+    const CountAhead ahead(context_, request_.walk, progress);
+    KIN_TRY_ASSIGN(survey, survey_files(survey_request, context_.stop()));
+  }
+  const auto bytes = static_cast<double>(std::max<std::uint64_t>(survey.bytes, 1));
+  double part = options_.sample_percent.value_or(kSamplePercent) / 100;
+  if (!options_.sample_percent)
+    part = std::clamp(part, std::min(1.0, kLeastSampleBytes / bytes), kMostSampleBytes / bytes);
+  const FileSample sample(std::exchange(survey.units, {}), part);
+  const FileSample half = sample.half();
+  const auto set_total = [&](unsigned times) {
+    lines_.progress().set_total(times * sample.files() + half.files(), times * sample.bytes() + half.bytes());
+  };
+  set_total(formats.empty() ? 1 : 2);
+  request_.sample = &sample;
+  KIN_TRY_ASSIGN(Passes made, passes(formats, [&] { set_total(1); }));
+  request_.sample = &half;
+  KIN_TRY_ASSIGN(Pass halved, pass({}));
+  request_.sample = nullptr;
+
+  SampleMeasured measured{std::move(made.closed.sampled), {}, std::move(halved.sampled.deltas)};
+  if (made.opened) measured.opened = std::move(made.opened->sampled);
+  std::vector<EstimateResult::Method> methods = sampled_methods(sample, survey, measured);
+  EstimateResult out = result_of(made);
+  out.methods = std::move(methods);
+  out.sample = {sample.files(), sample.bytes(), sample.drawn_families(), options_.sample_seed};
+  out.files = survey.files;
+  out.bytes = survey.bytes;
+  out.parts.clear();  // what is not in the sample would be missing there
+  return out;
+}
+
+// What needs more passes: several bases and both programs for each object, and other sketches.
 Result<EstimateStudy> Estimate::study(const Pass& closed) {
   EstimateStudy out;
-  const auto add = [&](unsigned features, const Pass& pass) {
-    out.features.push_back({features, pass.savings.deltas, pass.savings.delta_objects, pass.stored_bytes});
+  const auto add = [&](std::vector<EstimateStudy::Sketches>& rows, std::size_t value, const Pass& pass) {
+    rows.push_back({value, pass.savings.deltas, pass.savings.delta_objects, pass.stored_bytes});
+    std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
   };
-  add(Scanner::kDefaultFeatures, closed);
+  add(out.features, Scanner::kDefaultFeatures, closed);
+  add(out.windows, Scanner::kWindowBytes, closed);
   for (const unsigned features : kStudyFeatures) {
-    KIN_TRY_ASSIGN(const Pass pass, this->pass({}, features));
-    add(features, pass);
+    KIN_TRY_ASSIGN(const Pass pass, this->pass({}, {.features = features}));
+    add(out.features, features, pass);
   }
-  std::sort(out.features.begin(), out.features.end(),
-            [](const auto& a, const auto& b) { return a.features < b.features; });
-  KIN_TRY_ASSIGN(Pass compared, pass({}, Scanner::kDefaultFeatures, true));
+  for (const std::size_t window : kStudyWindows) {
+    KIN_TRY_ASSIGN(const Pass pass, this->pass({}, {.window_bytes = window}));
+    add(out.windows, window, pass);
+  }
+  KIN_TRY_ASSIGN(Pass compared, pass({}, {}, true));
   out.savings = std::move(compared.savings);
   return out;
 }
@@ -252,7 +352,8 @@ Result<ExitCode> Estimate::run() {
     // To fail now, and not when all the work is done; but not to be found among the files.
     KIN_TRY_ASSIGN(const auto can_be_made, OutputFile::open(context_, options_.html, {}));
   }
-  KIN_TRY_ASSIGN(const EstimateResult result, measure(formats));
+  KIN_TRY_ASSIGN(const EstimateResult result,
+                 options_.sample || options_.sample_percent ? measure_sample(formats) : measure(formats));
   context_.progress("");
   KIN_TRY(tell(result));
   if (result.skipped > 0)
@@ -273,11 +374,20 @@ Action define_estimate(CLI::App& app) {
                                           "bases and programs; takes several times as long");
   app.add_option("--scratch", options->scratch,
                  "where to keep what a backup would store, until it is counted (default: the local cache)");
-  app.add_option("--against", options->against,
-                 "tell what a backup into this repository would add to it, and nothing else")
-      ->excludes(csv)
-      ->excludes(html)
-      ->excludes(study);
+  CLI::Option* const sample =
+      app.add_flag("--sample", options->sample,
+                   "look at a tenth of the files, at most 4 GiB, and tell between what bounds all would be")
+          ->excludes(study);
+  CLI::Option* const percent =
+      app.add_option("--sample-percent", options->sample_percent, "the same for so much of them")
+          ->check(CLI::Range(0.001, 100.0))
+          ->excludes(study);
+  CLI::Option* const seed =
+      app.add_option("--sample-seed", options->sample_seed, "which sample (default: 0)");
+  CLI::Option* const against =
+      app.add_option("--against", options->against,
+                     "tell what a backup into this repository would add to it, and nothing else");
+  for (CLI::Option* const other : {csv, html, study, sample, percent, seed}) against->excludes(other);
   return [options](Context& context) { return Estimate(context, *options).run(); };
 }
 

@@ -26,12 +26,21 @@ void add_methods(HtmlPage& page, const EstimateResult& result) {
   std::vector<std::vector<HtmlPage::Cell>> rows;
   for (const EstimateResult::Method& method : result.methods) {
     const double part = part_of(method.bytes, result.bytes);
-    bars.push_back({method.text, fmt::format("{}, {}", human_bytes(method.bytes), percent_text(part)), part});
+    std::string value = fmt::format("{}, {}", human_bytes(method.bytes), percent_text(part));
+    if (result.sample)
+      value += fmt::format(" (between {} and {})", percent_text(part_of(method.low, result.bytes)),
+                           percent_text(part_of(method.high, result.bytes)));
+    bars.push_back({method.text, std::move(value), part});
     rows.push_back({HtmlPage::text(method.text), HtmlPage::bytes(method.bytes),
                     HtmlPage::percent(static_cast<double>(method.bytes), static_cast<double>(result.bytes))});
+    if (!result.sample) continue;
+    rows.back().push_back(HtmlPage::bytes(method.low));
+    rows.back().push_back(HtmlPage::bytes(method.high));
   }
   page.plot(bars_plot({"methods-plot", "Ways to store the files, and what each takes of their size"}, bars));
-  page.table("methods", "The same in numbers", {"stored as", "takes", "of all"}, rows);
+  std::vector<std::string> head{"stored as", "takes", "of all"};
+  if (result.sample) head.insert(head.end(), {"at least", "at most"});
+  page.table("methods", "The same in numbers", head, rows);
 }
 
 void add_matches(HtmlPage& page, const Savings& savings) {
@@ -116,16 +125,29 @@ void add_places(HtmlPage& page, const EstimateResult& result) {
              {"file", "base", "features", "size", "compressed", "as a delta"}, rows);
 }
 
+std::string files_text(const EstimateResult& result) {
+  const std::string all = fmt::format("{} files, {}; ", grouped(result.files), human_bytes(result.bytes));
+  if (!result.sample)
+    return all + fmt::format("{} of them different", grouped(result.savings.distinct_files));
+  return all + fmt::format("a sample of {} files, {}, in {} families of similar ones",
+                           grouped(result.sample->files), human_bytes(result.sample->bytes),
+                           grouped(result.sample->families));
+}
+
 }  // namespace
 
 void print_estimate(Context& context, const EstimateResult& result) {
-  context.print_always(fmt::format("{} files, {}; {} of them different", grouped(result.files),
-                                   human_bytes(result.bytes), grouped(result.savings.distinct_files)));
+  context.print_always(files_text(result));
   context.print_always("");
-  context.print_always(fmt::format("{:<52}{:>14}{:>10}", "stored as", "bytes", "of all"));
-  for (const EstimateResult::Method& method : result.methods)
-    context.print_always(fmt::format("{:<52}{:>14}{:>10}", method.text, human_bytes(method.bytes),
-                                     percent_text(part_of(method.bytes, result.bytes))));
+  context.print_always(fmt::format("{:<52}{:>14}{:>10}{}", "stored as", "bytes", "of all",
+                                   result.sample ? fmt::format("{:>32}", "95 % sure between") : ""));
+  for (const EstimateResult::Method& method : result.methods) {
+    const std::string between =
+        result.sample ? fmt::format("{:>16} and {:>11}", human_bytes(method.low), human_bytes(method.high))
+                      : "";
+    context.print_always(fmt::format("{:<52}{:>14}{:>10}{}", method.text, human_bytes(method.bytes),
+                                     percent_text(part_of(method.bytes, result.bytes)), between));
+  }
   if (!result.containers.empty()) {
     context.print_always("");
     context.print_always(containers_text(result.containers));
@@ -135,18 +157,24 @@ void print_estimate(Context& context, const EstimateResult& result) {
 
 void print_estimate_csv(Context& context, const EstimateResult& result) {
   std::ostream& out = context.raw_out();
-  out << "method,bytes,percent\n" << fmt::format("original,{},100\n", result.bytes);
+  const auto between = [&](std::uint64_t low, std::uint64_t high) {
+    return result.sample ? fmt::format(",{},{}", low, high) : "";
+  };
+  out << "method,bytes,percent" << (result.sample ? ",low,high\n" : "\n");
+  out << fmt::format("original,{},100{}\n", result.bytes, between(result.bytes, result.bytes));
   for (const EstimateResult::Method& method : result.methods)
-    out << fmt::format("{},{},{:.3f}\n", method.name, method.bytes,
-                       100 * part_of(method.bytes, result.bytes));
+    out << fmt::format("{},{},{:.3f}{}\n", method.name, method.bytes,
+                       100 * part_of(method.bytes, result.bytes), between(method.low, method.high));
 }
 
 Json estimate_json(const EstimateResult& result) {
   Json methods = Json::array(), matches = Json::array(), skew = Json::array(), pairs = Json::array();
-  for (const EstimateResult::Method& method : result.methods)
+  for (const EstimateResult::Method& method : result.methods) {
     methods.push_back({{"name", method.name},
                        {"bytes", method.bytes},
                        {"percent", 100 * part_of(method.bytes, result.bytes)}});
+    if (result.sample) methods.back().update({{"low", method.low}, {"high", method.high}});
+  }
   for (const Savings::Matches& row : result.savings.by_matches)
     matches.push_back({{"features", matches.size()},
                        {"objects", row.objects},
@@ -182,6 +210,11 @@ Json estimate_json(const EstimateResult& result) {
            {"containers", containers_json(result.containers)},
            {"skipped", result.skipped}};
   if (result.study) out["study"] = study_json(*result.study);
+  if (result.sample)
+    out["sample"] = {{"files", result.sample->files},
+                     {"bytes", result.sample->bytes},
+                     {"families", result.sample->families},
+                     {"seed", result.sample->seed}};
   return out;
 }
 
@@ -189,8 +222,12 @@ std::string estimate_page(const EstimateResult& result) {
   std::string paths;
   for (const std::string& path : result.paths) paths += (paths.empty() ? "" : ", ") + path;
   HtmlPage page("What a backup of " + paths + " would take");
-  page.paragraph(fmt::format("{} files, {}; {} of them different.", grouped(result.files),
-                             human_bytes(result.bytes), grouped(result.savings.distinct_files)));
+  page.paragraph(files_text(result) + ".");
+  if (result.sample)
+    page.paragraph(
+        "What all files take is told from the sample, and is between the bounds with a chance of 95 %. All "
+        "below "
+        "the first table is of the sample.");
   if (result.skipped > 0)
     page.paragraph(fmt::format("{} of them could not be read whole.", grouped(result.skipped)));
   add_methods(page, result);

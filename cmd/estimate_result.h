@@ -19,6 +19,11 @@ struct EstimateResult {
     const char* name;  // for programs
     const char* text;  // for people
     std::uint64_t bytes;
+    std::uint64_t low, high;  // of a sample: it is between these, with a chance of 95 %
+  };
+  // What was looked at, if not all.
+  struct OfSample {
+    std::uint64_t files = 0, bytes = 0, families = 0, seed = 0;
   };
   // A file that takes much less as a delta against another.
   struct Pair {
@@ -29,6 +34,7 @@ struct EstimateResult {
   std::vector<std::string> paths;  // that were looked at
   std::uint64_t files = 0, bytes = 0, skipped = 0;
   std::vector<Method> methods;
+  std::optional<OfSample> sample;          // then all below is of it
   Savings savings;                         // of files as they are, no container opened
   ContainerCounts containers;              // when they were
   std::vector<Pair> pairs;                 // best first

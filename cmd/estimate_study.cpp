@@ -78,13 +78,11 @@ Table minimum_table(const Savings& savings) {
   return out;
 }
 
-Table features_table(const EstimateStudy& study, std::uint64_t bytes) {
-  Table out{"study-features",
-            "With sketches of at most",
-            {"features", "deltas", "each file a delta", "of all", "kin --no-unpack", "of all"},
-            {}};
-  for (const EstimateStudy::Features& row : study.features)
-    out.rows.push_back({HtmlPage::number(row.features), HtmlPage::number(row.delta_objects),
+Table sketches_table(const char* id, const char* title, const char* value,
+                     const std::vector<EstimateStudy::Sketches>& rows, std::uint64_t bytes) {
+  Table out{id, title, {value, "deltas", "each file a delta", "of all", "kin --no-unpack", "of all"}, {}};
+  for (const EstimateStudy::Sketches& row : rows)
+    out.rows.push_back({HtmlPage::number(row.value), HtmlPage::number(row.delta_objects),
                         HtmlPage::bytes(row.deltas), part(row.deltas, bytes), HtmlPage::bytes(row.kin),
                         part(row.kin, bytes)});
   return out;
@@ -122,11 +120,25 @@ Table programs_table(const Savings& savings) {
   return out;
 }
 
+Json sketches_json(const char* value, const std::vector<EstimateStudy::Sketches>& rows) {
+  Json out = Json::array();
+  for (const EstimateStudy::Sketches& row : rows)
+    out.push_back(
+        {{value, row.value}, {"deltas", row.deltas}, {"delta_objects", row.delta_objects}, {"kin", row.kin}});
+  return out;
+}
+
 std::vector<Table> tables(const EstimateStudy& study, std::uint64_t bytes) {
-  std::vector<Table> out{matches_table(study.savings),  skew_table(study.savings),
-                         rounding_table(study.savings), threshold_table(study.savings, bytes),
-                         minimum_table(study.savings),  features_table(study, bytes),
-                         equal_table(study.savings),    programs_table(study.savings)};
+  std::vector<Table> out{
+      matches_table(study.savings),
+      skew_table(study.savings),
+      rounding_table(study.savings),
+      threshold_table(study.savings, bytes),
+      minimum_table(study.savings),
+      sketches_table("study-features", "With sketches of at most", "features", study.features, bytes),
+      sketches_table("study-windows", "With features of shingles of", "bytes", study.windows, bytes),
+      equal_table(study.savings),
+      programs_table(study.savings)};
   std::erase_if(out, [](const Table& table) { return table.rows.empty(); });
   return out;
 }
@@ -156,7 +168,7 @@ void add_study(HtmlPage& page, const EstimateStudy& study, std::uint64_t bytes) 
 
 Json study_json(const EstimateStudy& study) {
   const Savings& savings = study.savings;
-  Json blocks = Json::array(), thresholds = Json::array(), sizes = Json::array(), features = Json::array();
+  Json blocks = Json::array(), thresholds = Json::array(), sizes = Json::array();
   for (const Savings::Rounding& row : savings.roundings)
     blocks.push_back({{"block", row.block},
                       {"original", row.original},
@@ -171,17 +183,13 @@ Json study_json(const EstimateStudy& study) {
                      {"size", row.bytes},
                      {"compressed", row.compressed},
                      {"deltas", row.deltas}});
-  for (const EstimateStudy::Features& row : study.features)
-    features.push_back({{"features", row.features},
-                        {"deltas", row.deltas},
-                        {"delta_objects", row.delta_objects},
-                        {"kin", row.kin}});
   const Savings::EqualBases& equal = savings.equal_bases;
   const Savings::Programs& programs = savings.programs;
   return {{"blocks", std::move(blocks)},
           {"thresholds", std::move(thresholds)},
           {"least_sizes", std::move(sizes)},
-          {"features", std::move(features)},
+          {"features", sketches_json("features", study.features)},
+          {"shingles", sketches_json("bytes", study.windows)},
           {"equal_bases",
            {{"objects", equal.objects},
             {"size", equal.bytes},

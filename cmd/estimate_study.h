@@ -11,14 +11,14 @@
 namespace kin::cmd {
 
 struct EstimateStudy {
-  // What a sketch of at most so many features finds.
-  struct Features {
-    unsigned features = 0;
+  // What other sketches find: of at most so many features, or of windows of so many bytes.
+  struct Sketches {
+    std::size_t value = 0;
     std::uint64_t deltas = 0, delta_objects = 0, kin = 0;  // as the methods of an estimate
   };
 
-  Savings savings;  // with several bases tried, and by both programs
-  std::vector<Features> features;
+  Savings savings;                          // with several bases tried, and by both programs
+  std::vector<Sketches> features, windows;  // ascending
 };
 
 // `bytes`: of all files.

@@ -17,15 +17,15 @@ void Progress::tick(const std::string& current) {
     next_ = time + std::chrono::milliseconds(context_.options.json ? 1000 : 100);
   }
   const double elapsed = seconds();
-  const std::uint64_t total = total_bytes_, done = bytes_;
+  const std::uint64_t total = by_files_ ? total_files_ : total_bytes_, done = by_files_ ? files_ : bytes_;
   const double rate = elapsed > 0 ? static_cast<double>(done) / elapsed : 0;
   const double fraction =
       total > 0 ? std::min(1.0, static_cast<double>(done) / static_cast<double>(total)) : 0;
   const double left = rate > 0 && total > done ? static_cast<double>(total - done) / rate : 0;
   if (context_.options.json) {
     Json fields{{"percent_done", fraction},    {"total_files", total_files_.load()},
-                {"files_done", files_.load()}, {"total_bytes", total},
-                {"bytes_done", done},          {"seconds_elapsed", elapsed},
+                {"files_done", files_.load()}, {"total_bytes", total_bytes_.load()},
+                {"bytes_done", bytes_.load()}, {"seconds_elapsed", elapsed},
                 {"seconds_remaining", left}};
     Json file;
     set_path(file, "current", current);
@@ -33,10 +33,13 @@ void Progress::tick(const std::string& current) {
     context_.json("status", fields);
     return;
   }
+  const auto amount = [&](std::uint64_t of) { return by_files_ ? grouped(of) : human_bytes(of); };
   std::string line = total > 0 ? fmt::format("[{}] {:5.1f}%  {} of {}", human_duration(elapsed),
-                                             100 * fraction, human_bytes(done), human_bytes(total))
-                               : fmt::format("[{}] {}", human_duration(elapsed), human_bytes(done));
-  line += fmt::format("  {} files  {}/s", grouped(files_), human_bytes(static_cast<std::uint64_t>(rate)));
+                                             100 * fraction, amount(done), amount(total))
+                               : fmt::format("[{}] {}", human_duration(elapsed), amount(done));
+  line += by_files_ ? std::string(" files")
+                    : fmt::format("  {} files  {}/s", grouped(files_),
+                                  human_bytes(static_cast<std::uint64_t>(rate)));
   if (total > 0) line += "  ETA " + human_duration(left);
   context_.progress(line + "  " + printable(current));
 }

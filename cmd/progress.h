@@ -14,7 +14,8 @@ namespace kin::cmd {
 // Thread-safe.
 class Progress {
  public:
-  explicit Progress(Context& context) : context_(context) {}
+  // by_files: what is done is told by the number of files, since it takes about the same for each.
+  explicit Progress(Context& context, bool by_files = false) : context_(context), by_files_(by_files) {}
   ~Progress() { context_.progress(""); }
 
   void set_total(std::uint64_t files, std::uint64_t bytes) {
@@ -31,6 +32,7 @@ class Progress {
   using Clock = std::chrono::steady_clock;
 
   Context& context_;
+  const bool by_files_;
   const Clock::time_point started_ = Clock::now();
   std::atomic<std::uint64_t> files_{0}, bytes_{0}, total_files_{0}, total_bytes_{0};
   Mutex mutex_;

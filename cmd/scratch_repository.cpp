@@ -11,7 +11,7 @@
 namespace kin::cmd {
 
 Result<std::unique_ptr<ScratchRepository>> ScratchRepository::make(const std::string& parent,
-                                                                   unsigned features) {
+                                                                   const Sketches& sketches) {
   KIN_TRY(make_directories(parent, 0700));
   store::sweep_temporary_caches(parent);
   KIN_TRY_ASSIGN(store::TemporaryCache place, store::make_temporary_cache(parent));
@@ -21,9 +21,10 @@ Result<std::unique_ptr<ScratchRepository>> ScratchRepository::make(const std::st
   const std::string location = out->directory_ + "/repository";
   KIN_TRY(make_directories(location, 0700));
   KIN_TRY_ASSIGN(auto backend, store::open_backend(location));
-  KIN_TRY(store::Repository::create(*backend, std::nullopt, {}, features));
+  KIN_TRY(store::Repository::create(*backend, std::nullopt, {}, sketches.features));
   store::OpenOptions options;
   options.cache_directory = out->directory_ + "/cache";
+  options.window_bytes = sketches.window_bytes;
   KIN_TRY_ASSIGN(out->repository_, store::Repository::open(std::move(backend), options));
   KIN_TRY(out->repository_->refresh_index());
   KIN_TRY_ASSIGN(out->empty_bytes_, out->count_bytes());

@@ -13,9 +13,12 @@ namespace kin::cmd {
 
 class ScratchRepository {
  public:
-  // Below `parent`, which is made if need be. `features`: the most in a sketch.
-  static Result<std::unique_ptr<ScratchRepository>> make(const std::string& parent,
-                                                         unsigned features = Scanner::kDefaultFeatures);
+  struct Sketches {
+    unsigned features = Scanner::kDefaultFeatures;  // the most in one
+    std::size_t window_bytes = Scanner::kWindowBytes;
+  };
+  // Below `parent`, which is made if need be.
+  static Result<std::unique_ptr<ScratchRepository>> make(const std::string& parent, const Sketches& sketches);
   ~ScratchRepository();
   ScratchRepository(const ScratchRepository&) = delete;
   ScratchRepository& operator=(const ScratchRepository&) = delete;

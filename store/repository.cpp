@@ -106,7 +106,7 @@ Repository::Repository(std::unique_ptr<Backend> backend, Config config, const Ke
       key_name_(std::move(key_name)),
       sealer_(config_.encryption, sealing_key(master_key)),
       id_key_(object_id_key(master_key)),
-      scanner_(segment_key(master_key), config_.features),
+      scanner_(segment_key(master_key), config_.features, options.window_bytes),
       cache_directory_(options.use_cache && !options.cache_directory.empty()
                            ? fmt::format("{}/{}", options.cache_directory, id())
                            : ""),

@@ -42,6 +42,8 @@ struct OpenOptions {
   // Told of what is wrong but hinders nothing: a key of another repository.
   std::function<void(const Error&)> on_warning;
   std::size_t block_cache_bytes = 16 << 20;
+  // Of features, and of cuts. Others are for studies, in repositories that nobody will open again.
+  std::size_t window_bytes = Scanner::kWindowBytes;
 };
 
 struct StoredSnapshot {

@@ -39,6 +39,8 @@ add_executable(kin_tests
   tests/lib/engine/path_filter_test.cpp
   tests/lib/engine/encoder_pool_test.cpp
   tests/lib/engine/recent_contents_test.cpp
+  tests/lib/engine/file_sample_test.cpp
+  tests/lib/engine/sample_survey_test.cpp
   tests/lib/engine/savings_test.cpp
   tests/lib/engine/similar_files_test.cpp
   tests/lib/engine/restore_test.cpp

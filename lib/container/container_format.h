@@ -97,6 +97,8 @@ struct Formats {
   SearchBudget* search = nullptr;
 };
 
+// The first that it looks like; null: none.
+const ContainerFormat* find_format(const Formats& formats, ByteView head);
 const Coding* find_coding(const Formats& formats, CodingId id);  // null: made by a newer kin
 
 }  // namespace kin

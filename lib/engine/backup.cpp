@@ -110,6 +110,9 @@ Result<void> Backup::walk() {
   };
   const auto emit = [&](WalkEntry entry) {
     if (stop_.stop_requested()) return false;
+    if (request_.sample != nullptr && entry.kind == WalkEntry::Kind::file &&
+        request_.sample->drawn_of(entry.tree_path).empty())
+      return true;
     batch_bytes += entry.node.size;
     batch.push_back(std::move(entry));
     return (batch.size() < kBatchEntries && batch_bytes < kBatchBytes) || submit();

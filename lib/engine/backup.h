@@ -10,6 +10,7 @@
 #include "lib/engine/block_store.h"
 #include "lib/engine/container_counts.h"
 #include "lib/engine/entry_source.h"
+#include "lib/engine/file_sample.h"
 #include "lib/engine/object_meter.h"
 #include "lib/engine/resume_log.h"
 #include "lib/engine/walker.h"
@@ -57,6 +58,8 @@ struct BackupRequest {
   unsigned jobs = 2;
   Effort effort;
   ObjectMeter* meter = nullptr;  // must outlive the backup. Measuring takes time of its own
+  const FileSample* sample =
+      nullptr;  // only the files, and parts of files, that are in it; must outlive the backup
   bool skip_if_unchanged = false;
   Snapshot snapshot;  // host, user, paths, tags, time, version: what the caller knows
 };

@@ -68,6 +68,11 @@ bool BackupReader::reuse_content(WalkEntry& entry) {
   return true;
 }
 
+std::span<const FileSample::Drawn> BackupReader::drawn_of(const WalkEntry& entry) const {
+  return request_.sample == nullptr ? std::span<const FileSample::Drawn>()
+                                    : request_.sample->drawn_of(entry.tree_path);
+}
+
 ReadItem BackupReader::read_entry(WalkEntry entry, Items& items) {
   ReadItem item;
   if (reuse_content(entry)) {
@@ -113,7 +118,7 @@ ReadItem BackupReader::read_entry(WalkEntry entry, Items& items) {
     auto size = files_.read_entry(*request_.entries->source, path, hand_on);
     if (size) entry.node.size = *size;
     if (!size) item.fatal = std::move(size).error().context(printable(path));
-  } else if (auto steady = files_.read_file(entry, hand_on); !steady) {
+  } else if (auto steady = files_.read_file(entry, hand_on, drawn_of(entry)); !steady) {
     item.outcome = ReadItem::Outcome::failed;
     if (steady.error().code() != ErrorCode::cancelled) skip(steady.error());
   } else if (!*steady) {

@@ -45,6 +45,7 @@ class BackupReader {
   void read_source(Items& items);
   void read_batch(WalkBatch batch, Items& items);
   bool reuse_content(WalkEntry& entry);
+  std::span<const FileSample::Drawn> drawn_of(const WalkEntry& entry) const;
   bool all_stored(const std::vector<Extent>& extents);
 
   BlockStore& store_;

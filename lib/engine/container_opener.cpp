@@ -380,11 +380,7 @@ Result<void> play(ObjectReader& reader, const Formats& formats, const Extent& ex
 
 }  // namespace
 
-const ContainerFormat* ContainerOpener::detect(ByteView head) const {
-  for (const ContainerFormat& format : formats_.containers)
-    if (format.detect(head)) return &format;
-  return nullptr;
-}
+const ContainerFormat* ContainerOpener::detect(ByteView head) const { return find_format(formats_, head); }
 
 Result<std::optional<Extent>> ContainerOpener::open(ByteSource& file, const Segmenter::Emit& emit,
                                                     ContainerCounts* counts,

@@ -1,6 +1,7 @@
 #include "lib/engine/file_reader.h"
 
 #include "lib/engine/previous_members.h"
+#include "lib/engine/source_file.h"
 
 #include <fmt/core.h>
 
@@ -16,36 +17,6 @@ namespace kin {
 namespace {
 
 constexpr const char* kHasHoles = "the file has holes";  // which a recipe would not keep
-
-Result<Fd> open_for_reading(const WalkEntry& entry) {
-  // Without O_NONBLOCK, a FIFO that took the file's place would hang us. O_NOATIME is for owners only.
-  constexpr int kFlags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  Fd fd(::openat(entry.directory->get(), entry.disk_name.c_str(), kFlags | O_NOATIME));
-  if (!fd && errno == EPERM) fd = Fd(::openat(entry.directory->get(), entry.disk_name.c_str(), kFlags));
-  if (!fd) return errno_error("cannot open", entry.path);
-  return fd;
-}
-
-// Where the next run of data begins and ends, at or after `offset`; the end of the file if there is none.
-Result<std::pair<std::uint64_t, std::uint64_t>> next_data(int fd, std::uint64_t offset, std::uint64_t size,
-                                                          const std::string& path) {
-  const off_t data = ::lseek(fd, static_cast<off_t>(offset), SEEK_DATA);
-  if (data < 0 && errno == ENXIO) return std::pair{size, size};  // only a hole is left
-  // A file system that knows no holes has none.
-  if (data < 0 && (errno == EINVAL || errno == EOPNOTSUPP)) return std::pair{offset, size};
-  if (data < 0) return errno_error("cannot read", path);
-  const off_t hole = ::lseek(fd, data, SEEK_HOLE);
-  return std::pair{static_cast<std::uint64_t>(data), hole < 0 ? size : static_cast<std::uint64_t>(hole)};
-}
-
-// Fewer blocks than bytes may also be a file system that compresses. Leaves the file at its start.
-Result<bool> has_holes(int fd, const struct stat& info, const std::string& path) {
-  const auto size = static_cast<std::uint64_t>(info.st_size);
-  if (static_cast<std::uint64_t>(info.st_blocks) * 512 >= size) return false;
-  KIN_TRY_ASSIGN(const auto run, next_data(fd, 0, size, path));
-  if (::lseek(fd, 0, SEEK_SET) < 0) return errno_error("cannot read", path);
-  return run.first > 0 || run.second < size;
-}
 
 FilePart hole_part(std::uint64_t size) {
   FilePart part;
@@ -204,7 +175,8 @@ Result<std::uint64_t> FileReader::read_entry(EntrySource& source, const std::str
   }
 }
 
-Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit) {
+Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit,
+                                   std::span<const FileSample::Drawn> only) {
   KIN_TRY_ASSIGN(const Fd fd, open_for_reading(entry));
   struct stat before {};
   if (::fstat(fd.get(), &before) != 0) return errno_error("cannot read", entry.path);
@@ -219,33 +191,42 @@ Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit) {
   const auto size = static_cast<std::uint64_t>(before.st_size);
   // Files of /proc say that they are empty, and are not. Others may grow while we read.
   const std::uint64_t limit = size == 0 ? std::numeric_limits<std::uint64_t>::max() : size;
+  const bool sampled = !only.empty() && (only.front().begin > 0 || only.front().end < size);
   KIN_TRY_ASSIGN(const bool sparse, has_holes(fd.get(), before, entry.path));
+  const bool in_runs = sampled || sparse;
+  const auto next_run = [&](std::uint64_t from) -> Result<std::pair<std::uint64_t, std::uint64_t>> {
+    if (!sampled) return next_data(fd.get(), from, size, entry.path);
+    while (!only.empty() && only.front().begin < from) only = only.subspan(1);
+    return only.empty() ? std::pair{size, size} : std::pair{only.front().begin, only.front().end};
+  };
   std::uint64_t done = 0;
   read_before_ = 0;
   std::optional<std::uint64_t> opened;
-  if (!sparse && opens_) {
+  if (!in_runs && opens_) {
     const auto container = entry.before ? container_of(entry.before->content) : std::nullopt;
     KIN_TRY_ASSIGN(opened, read_container(fd.get(), limit, entry.path, container, emit));
   }
   if (opened) {
     done = *opened;
-  } else if (!sparse) {
+  } else if (!in_runs) {
     KIN_TRY_ASSIGN(done, read_run(read, limit, emit));
   }
-  if (sparse && opens_) KIN_TRY(count_sparse(fd.get(), entry.path));
-  while (sparse && done < size) {
-    KIN_TRY_ASSIGN(const auto run, next_data(fd.get(), done, size, entry.path));
-    const auto [begin, end] = run;
+  if (sparse && !sampled && opens_) KIN_TRY(count_sparse(fd.get(), entry.path));
+  while (in_runs && done < size) {
+    KIN_TRY_ASSIGN(const auto run, next_run(done));
+    const std::uint64_t begin = std::min(run.first, size), end = std::min(run.second, size);
     if (begin > done) {
-      if (!emit(hole_part(begin - done))) return interrupted();
+      FilePart hole = hole_part(begin - done);
+      if (sampled) hole.size = 0;  // nobody waits for it
+      if (!emit(std::move(hole))) return interrupted();
       done = begin;
     }
     if (end <= begin) break;
     if (::lseek(fd.get(), static_cast<off_t>(begin), SEEK_SET) < 0)
       return errno_error("cannot read", entry.path);
-    KIN_TRY_ASSIGN(const std::uint64_t got, read_run(read, std::min(end, size) - begin, emit));
+    KIN_TRY_ASSIGN(const std::uint64_t got, read_run(read, end - begin, emit));
     done += got;
-    if (got < std::min(end, size) - begin) break;
+    if (got < end - begin) break;
   }
   entry.node.size = done;
   struct stat after {};

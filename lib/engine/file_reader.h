@@ -4,6 +4,7 @@
 
 #include "lib/engine/container_opener.h"
 #include "lib/engine/entry_source.h"
+#include "lib/engine/file_sample.h"
 #include "lib/engine/node_io.h"
 #include "lib/engine/segmenter.h"
 #include "lib/engine/walker.h"
@@ -42,8 +43,8 @@ class FileReader {
 
   // Opens and reads the entry's file. The node becomes what the file was when it was opened, and its size
   // what was read. True if the file stayed the same meanwhile. Holes are skipped, not read. cancelled if
-  // `emit` gave false.
-  Result<bool> read_file(WalkEntry& entry, const Emit& emit);
+  // `emit` gave false. `only`: these parts, in order; all else is taken for a hole, unless it is nothing.
+  Result<bool> read_file(WalkEntry& entry, const Emit& emit, std::span<const FileSample::Drawn> only = {});
 
   // To the end of a pipe. cancelled if `emit` gave false, and soon after a stop, however idle the pipe is.
   Result<std::uint64_t> read_stream(int fd, const std::string& name, const Emit& emit);

@@ -29,8 +29,10 @@ double part(std::uint64_t of, std::uint64_t all) {
 
 }  // namespace
 
+std::uint64_t SavingsMeter::name_of(const ObjectId& id) { return start_of(id.bytes); }
+
 void SavingsMeter::on_met(const ObjectId& id, bool is_new) {
-  if (!is_new) ++repeats_[start_of(id.bytes)];
+  if (!is_new) ++repeats_[name_of(id)];
 }
 
 void SavingsMeter::on_tried(const MeasuredObject& object) {
@@ -38,7 +40,7 @@ void SavingsMeter::on_tried(const MeasuredObject& object) {
   const bool pays = object.delta_bytes && *object.delta_bytes < compressed;
   const std::uint64_t best = pays ? *object.delta_bytes : compressed;
   // No object is larger than a segment or a recipe's piece.
-  measured_.push_back({start_of(object.id.bytes), static_cast<std::uint32_t>(object.size),
+  measured_.push_back({name_of(object.id), static_cast<std::uint32_t>(object.size),
                        static_cast<std::uint32_t>(compressed), static_cast<std::uint32_t>(best)});
   Savings& out = of_objects_;
   out.objects_compressed += compressed;

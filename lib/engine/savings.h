@@ -85,13 +85,16 @@ class SavingsMeter : public ObjectMeter {
   // Once, when the backup is done.
   Savings result();
 
- private:
   struct Measured {
-    std::uint64_t id;  // its start
+    std::uint64_t id;  // name_of() it
     std::uint32_t size, compressed, best;
     std::uint32_t saved() const { return compressed - best; }
   };
+  // The objects that were tried, when the backup is done; in no order.
+  const std::vector<Measured>& measured() const { return measured_; }
+  static std::uint64_t name_of(const ObjectId& id);
 
+ private:
   void keep_pair(const MeasuredObject& object);
   void compare(const MeasuredObject& object);
   std::vector<Savings::Skew> skew();
@@ -99,7 +102,7 @@ class SavingsMeter : public ObjectMeter {
 
   const bool compares_;
   // Of on_met().
-  std::unordered_map<std::uint64_t, std::uint64_t> repeats_;  // beyond the first time, by the id's start
+  std::unordered_map<std::uint64_t, std::uint64_t> repeats_;  // beyond the first time, by name
   std::unordered_set<std::uint64_t> files_;                   // by the start of their contents' digests
   std::uint64_t distinct_file_bytes_ = 0;
   // Of on_tried().

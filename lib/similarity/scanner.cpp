@@ -55,8 +55,10 @@ class Scanner::Smallest {
   std::array<std::uint64_t, kMostFeatures> values_;
 };
 
-Scanner::Scanner(const Key& seed, unsigned features) : features_(features) {
+Scanner::Scanner(const Key& seed, unsigned features, std::size_t window)
+    : features_(features), window_(window) {
   KIN_CHECK(features >= kLeastFeatures && features <= kMostFeatures);
+  KIN_CHECK(window == 8 || window == 16 || window == 32 || window == 64);
   for (std::size_t i = 0; i < table_.size(); i += 4) {
     const std::uint8_t counter = static_cast<std::uint8_t>(i);
     const Digest words = keyed_hash(seed, ByteView(&counter, 1));
@@ -65,30 +67,46 @@ Scanner::Scanner(const Key& seed, unsigned features) : features_(features) {
   }
 }
 
+template <class With>
+auto Scanner::by_window(const With& with) const {
+  switch (window_) {
+    case 8:
+      return with.template operator()<8>();
+    case 16:
+      return with.template operator()<4>();
+    case 64:
+      return with.template operator()<1>();
+    default:
+      return with.template operator()<2>();
+  }
+}
+
 // The windows that end in [begin, end), for which no cut is looked for. Two at a time from two ends: each
 // hash waits for the one before it, so that two rows of them take little longer than one.
+template <unsigned kShift>
 void Scanner::sample(ByteView bytes, std::size_t begin, std::size_t end, Smallest& smallest) const {
   const std::uint8_t* const data = bytes.data();
   const std::size_t half = (end - begin) / 2;
   const std::size_t middle = begin + half;
-  std::uint64_t low = hash_before(data, begin), high = hash_before(data, middle);
+  std::uint64_t low = hash_before<kShift>(data, begin), high = hash_before<kShift>(data, middle);
   for (std::size_t i = 0; i < half; ++i) {
-    low = (low << 2) + table_[data[begin + i]];
-    high = (high << 2) + table_[data[middle + i]];
+    low = (low << kShift) + table_[data[begin + i]];
+    high = (high << kShift) + table_[data[middle + i]];
     if (low < kSampleBelow) [[unlikely]]
       smallest.add(mix(low));
     if (high < kSampleBelow) [[unlikely]]
       smallest.add(mix(high));
   }
   if (middle + half == end) return;
-  high = (high << 2) + table_[data[end - 1]];
+  high = (high << kShift) + table_[data[end - 1]];
   if (high < kSampleBelow) smallest.add(mix(high));
 }
 
-// Of the 31 bytes before `at`.
+// Of the bytes before `at`, one less than a window has.
+template <unsigned kShift>
 std::uint64_t Scanner::hash_before(const std::uint8_t* data, std::size_t at) const {
   std::uint64_t h = 0;
-  for (std::size_t i = at - (kWindowBytes - 1); i < at; ++i) h = (h << 2) + table_[data[i]];
+  for (std::size_t i = at - (64 / kShift - 1); i < at; ++i) h = (h << kShift) + table_[data[i]];
   return h;
 }
 
@@ -97,21 +115,26 @@ unsigned Scanner::features_of(std::size_t bytes) const {
 }
 
 Sketch Scanner::sketch(ByteView bytes) const {
-  if (bytes.size() < kWindowBytes) return {};
+  if (bytes.size() < window_) return {};
   Smallest smallest(features_);
-  sample(bytes, kWindowBytes - 1, bytes.size(), smallest);
+  by_window([&]<unsigned kShift>() { sample<kShift>(bytes, window_ - 1, bytes.size(), smallest); });
   return smallest.features(features_of(bytes.size()));
 }
 
 Scanner::Segment Scanner::segment(ByteView bytes) const {
   if (bytes.size() < kLeastBytes) return {bytes.size(), sketch(bytes)};
+  return by_window([&]<unsigned kShift>() { return long_segment<kShift>(bytes); });
+}
+
+template <unsigned kShift>
+Scanner::Segment Scanner::long_segment(ByteView bytes) const {
   const std::size_t most = std::min(bytes.size(), kMostBytes);
   Smallest smallest(features_);
-  sample(bytes, kWindowBytes - 1, kLeastBytes - 1, smallest);
-  std::uint64_t h = hash_before(bytes.data(), kLeastBytes - 1);
+  sample<kShift>(bytes, window_ - 1, kLeastBytes - 1, smallest);
+  std::uint64_t h = hash_before<kShift>(bytes.data(), kLeastBytes - 1);
   std::size_t size = kLeastBytes - 1;
   while (size < most) {
-    h = (h << 2) + table_[bytes[size++]];
+    h = (h << kShift) + table_[bytes[size++]];
     if (h >= kSampleBelow) [[likely]]
       continue;
     smallest.add(mix(h));

@@ -34,8 +34,9 @@ class Scanner {
   static constexpr unsigned kLeastFeatures = 2;
   static constexpr unsigned kDefaultFeatures = 16;
 
-  // `features` is the most that a sketch holds: kLeastFeatures to kMostFeatures.
-  explicit Scanner(const Key& seed, unsigned features = kDefaultFeatures);
+  // `features` is the most that a sketch holds: kLeastFeatures to kMostFeatures. `window`: 8, 16, 32 or 64
+  // bytes; another one than that of all repositories is for studies.
+  explicit Scanner(const Key& seed, unsigned features = kDefaultFeatures, std::size_t window = kWindowBytes);
 
   struct Segment {
     std::size_t size = 0;
@@ -51,11 +52,19 @@ class Scanner {
   class Smallest;
 
   unsigned features_of(std::size_t bytes) const;
+  // Calls `with` for the window: its template argument is by how much the hash is shifted for each byte.
+  template <class With>
+  auto by_window(const With& with) const;
+  template <unsigned kShift>
   void sample(ByteView bytes, std::size_t begin, std::size_t end, Smallest& smallest) const;
+  template <unsigned kShift>
   std::uint64_t hash_before(const std::uint8_t* data, std::size_t at) const;
+  template <unsigned kShift>
+  Segment long_segment(ByteView bytes) const;
 
   std::array<std::uint64_t, 256> table_;
   const unsigned features_;
+  const std::size_t window_;
 };
 
 }  // namespace kin

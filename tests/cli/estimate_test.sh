@@ -83,6 +83,8 @@ nothing_left
 # A study: the same in more ways, which must agree where they are the same.
 run 0 --json estimate --study tree
 true_of '[row["features"] for row in it["study"]["features"]] == [4, 8, 16, 32]'
+true_of '[row["bytes"] for row in it["study"]["shingles"]] == [8, 16, 32, 64]'
+true_of 'it["study"]["shingles"][2]["kin"] == it["study"]["features"][2]["kin"]'
 true_of 'it["study"]["features"][2]["deltas"] == of["deltas"] and it["study"]["features"][2]["kin"] == of["kin_closed"]'
 true_of 'it["study"]["blocks"][0]["compressed"] == of["chunks"] and it["study"]["thresholds"][0]["percent"] == 100'
 true_of 'it["study"]["programs"]["smaller"] <= min(it["study"]["programs"]["zstd"], it["study"]["programs"]["xdelta3"])'
@@ -90,9 +92,38 @@ true_of 'it["study"]["equal_bases"]["best"] <= it["study"]["equal_bases"]["avera
 true_of 'it["study"]["least_sizes"][0]["objects"] == sum(row["objects"] for row in it["by_features"])'
 run 0 estimate --study tree
 says "With sketches of at most"
-says "a study: all files are read and stored up to 6 times"
+says "a study: all files are read and stored up to 9 times"
 [ "$(wc -L <out)" -le 120 ] || fail "lines too long"
 run 2 estimate tree --study --against repo
+nothing_left
+
+# A sample: of little data all of it, which says the same; else what is told is between bounds.
+run 0 --json estimate --sample tree
+true_of "it['files'] == 70 and it['bytes'] == $bytes and it['sample']['files'] == 69 and it['sample']['bytes'] == $bytes"
+true_of "abs(of['kin'] - $estimated) < 0.02 * $estimated and of['identical_files'] == $bytes - 100000"
+true_of 'all(method["low"] == method["bytes"] == method["high"] for method in it["methods"])'
+run 0 --json estimate --sample-percent 30 --sample-seed 7 tree
+true_of "it['bytes'] == $bytes and 0 < it['sample']['bytes'] < $bytes and it['sample']['seed'] == 7"
+true_of 'all(method["low"] <= method["bytes"] <= method["high"] for method in it["methods"])'
+true_of "all(method['high'] <= max(method['bytes'], $bytes) for method in it['methods'])"
+sampled=$(python3 -c 'import json; print(json.loads(open("out").read().splitlines()[-1])["sample"])')
+run 0 --json estimate --sample-percent 30 --sample-seed 7 tree
+[ "$(python3 -c 'import json; print(json.loads(open("out").read().splitlines()[-1])["sample"])')" = "$sampled" ] ||
+  fail "the same seed, and another sample"
+run 0 estimate --sample-percent 30 tree
+says "families of similar ones"
+says "95 % sure between"
+[ "$(wc -L <out)" -le 120 ] || fail "lines too long"
+run 0 estimate --csv --sample-percent 30 tree
+[ "$(head -1 out)" = "method,bytes,percent,low,high" ] || fail "no bounds in the table"
+run 0 estimate --html page.html --sample-percent 30 tree
+grep -q "at least" page.html || fail "no bounds in the page"
+run 3 --json estimate --sample tree missing
+true_of 'it["skipped"] == 1'
+run 2 estimate tree --sample --study
+run 2 estimate tree --sample-percent 0
+run 2 estimate tree --sample-percent 101
+run 2 estimate tree --sample --against repo
 nothing_left
 
 # One thing on stdout: what was asked for.
@@ -124,6 +155,8 @@ rm tree/page.html
 mkdir none
 run 0 --json estimate none
 true_of 'it["files"] == 0 and it["bytes"] == 0 and all(method["percent"] == 0 for method in it["methods"])'
+run 0 --json estimate --sample none
+true_of 'it["files"] == 0 and it["sample"]["files"] == 0'
 run 0 --json estimate tree/0.txt
 true_of 'it["files"] == 1 and of["identical_files"] == 20000'
 run 2 estimate

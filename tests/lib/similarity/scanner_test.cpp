@@ -140,7 +140,8 @@ TEST_CASE("another seed cuts elsewhere, the same seed in the same places", "[sca
 namespace {
 
 // As the header says it, one window at a time and nothing clever.
-Sketch plain_sketch(const Key& key, ByteView content, unsigned most) {
+Sketch plain_sketch(const Key& key, ByteView content, unsigned most,
+                    std::size_t window = Scanner::kWindowBytes) {
   std::array<std::uint64_t, 256> table{};
   for (std::size_t i = 0; i < 256; i += 4) {
     const auto counter = static_cast<std::uint8_t>(i);
@@ -148,9 +149,9 @@ Sketch plain_sketch(const Key& key, ByteView content, unsigned most) {
     for (std::size_t j = 0; j < 32; ++j) table[i + j / 8] |= std::uint64_t{words[j]} << (8 * (j % 8));
   }
   std::set<std::uint64_t> mixed;
-  for (std::size_t end = Scanner::kWindowBytes; end <= content.size(); ++end) {
+  for (std::size_t end = window; end <= content.size(); ++end) {
     std::uint64_t h = 0;
-    for (std::size_t i = end - Scanner::kWindowBytes; i < end; ++i) h = (h << 2) + table[content[i]];
+    for (std::size_t i = end - window; i < end; ++i) h = (h << (64 / window)) + table[content[i]];
     if (h >> 58 != 0) continue;
     h = (h ^ (h >> 33)) * 0xff51afd7ed558ccd;
     h = (h ^ (h >> 33)) * 0xc4ceb9fe1a85ec53;

@@ -1,0 +1,38 @@
+// A look at the front of every file, to draw a FileSample of them.
+#pragma once
+
+#include "lib/container/container_format.h"
+#include "lib/engine/file_sample.h"
+#include "lib/engine/walker.h"
+
+#include <functional>
+#include <stop_token>
+#include <string>
+
+namespace kin {
+
+// Larger files are units of kStretchBytes each, but for containers up to the second size: to open one takes
+// all of it.
+inline constexpr std::uint64_t kMostWholeBytes = 8 << 20;
+inline constexpr std::uint64_t kMostContainerBytes = 256 << 20;
+
+struct SampleSurvey {
+  std::vector<SampleUnit> units;  // 64 bytes each
+  std::uint64_t files = 0;        // that could be looked at
+  std::uint64_t bytes = 0;        // of those
+  std::uint64_t hole_bytes = 0;   // of large files: in no unit
+};
+
+struct SurveyRequest {
+  WalkOptions walk;
+  Formats formats;         // of containers that will be opened
+  std::uint64_t seed = 0;  // another one, another sample
+  unsigned jobs = 2;
+  // Both from several threads.
+  std::function<void(const std::string& path)> on_file;
+  std::function<void(const std::string& path, const Error& error)> on_skipped;
+};
+
+Result<SampleSurvey> survey_files(const SurveyRequest& request, const std::stop_token& stop);
+
+}  // namespace kin
