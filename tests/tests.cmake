@@ -123,6 +123,21 @@ add_test(NAME unit_bzip2 COMMAND bzip2_tests)
 set_tests_properties(unit_bzip2 PROPERTIES ENVIRONMENT ASAN_OPTIONS=malloc_context_size=5)
 add_dependencies(unit_tests bzip2_tests)
 
+# The xz engine, in the same way: liblzma is the encoder that ours must equal.
+find_package(LibLZMA REQUIRED)
+add_executable(xz_tests
+  tests/formats/xz/encoder_test.cpp
+  tests/formats/xz/hostile_test.cpp
+  tests/formats/xz/parts_test.cpp
+)
+target_compile_options(xz_tests PRIVATE ${test_options})
+target_precompile_headers(xz_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
+target_link_libraries(xz_tests PRIVATE kin_settings catch_main test_data kin_formats kin_lib LibLZMA::LibLZMA)
+optimised_first(xz_tests test_data kin_formats kin_lib)
+add_test(NAME unit_xz COMMAND xz_tests)
+set_tests_properties(unit_xz PROPERTIES ENVIRONMENT ASAN_OPTIONS=malloc_context_size=5)
+add_dependencies(unit_tests xz_tests)
+
 # Containers: archives of real programs, opened, rebuilt, backed up and restored.
 add_executable(container_tests
   tests/formats/archive_reader_test.cpp
@@ -142,7 +157,7 @@ optimised_first(container_tests test_data kin_formats kin_store kin_lib)
 # The thread sanitizer has nothing to find where there is one thread, and takes many times as long to say so.
 if(CMAKE_CXX_FLAGS MATCHES fsanitize=thread)
   add_test(NAME unit_containers COMMAND container_tests "[backup]")
-  set_tests_properties(unit_deflate unit_bzip2 PROPERTIES LABELS slow)
+  set_tests_properties(unit_deflate unit_bzip2 unit_xz PROPERTIES LABELS slow)
 else()
   add_test(NAME unit_containers COMMAND container_tests "~[hostile]~[thorough]")
 endif()
@@ -178,9 +193,12 @@ target_link_libraries(deflate_bench PRIVATE kin_settings kin_formats kin_lib Pkg
 # And this: bzip2 files, beside libbz2.
 add_executable(bzip2_bench EXCLUDE_FROM_ALL tests/bench/bzip2_bench.cpp)
 target_link_libraries(bzip2_bench PRIVATE kin_settings kin_formats kin_lib BZip2::BZip2)
+# And this: .xz files, beside liblzma.
+add_executable(xz_bench EXCLUDE_FROM_ALL tests/bench/xz_bench.cpp)
+target_link_libraries(xz_bench PRIVATE kin_settings kin_formats kin_lib LibLZMA::LibLZMA)
 
 # Parsers of bytes from outside: with KIN_FUZZ a fuzzer each, otherwise what was found so far is replayed.
-foreach(target block_decode block_header bzip2_rebuild config_key container_open deflate_open deflate_rebuild index_segment recipe_read scanner snapshot wire_tree xdelta3_decode zstd_decode)
+foreach(target block_decode block_header bzip2_rebuild config_key container_open deflate_open deflate_rebuild index_segment recipe_read scanner snapshot wire_tree xdelta3_decode xz_rebuild zstd_decode)
   add_executable(fuzz_${target} tests/fuzz/fuzz_${target}.cpp)
   target_link_libraries(fuzz_${target} PRIVATE kin_settings kin_formats kin_store kin_lib)
   if(KIN_FUZZ)

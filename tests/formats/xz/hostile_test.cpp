@@ -1,0 +1,99 @@
+// .xz streams and corrections that are damaged, forged or too large: they are refused or come back exactly,
+// and nothing takes memory or time without end.
+#include "formats/xz/frame.h"
+#include "tests/formats/xz/streams.h"
+
+#include <catch2/catch.hpp>
+
+using namespace kin;
+using namespace kin::testing;
+using namespace kin::formats::xz;
+
+namespace {
+
+std::vector<Bytes> small_streams() {
+  Bytes two = liblzma_stream(text_like(2, 90), preset_options(1), LZMA_CHECK_CRC32);
+  two.resize(two.size() + 4);
+  append(two, liblzma_stream(Bytes(700, 'z'), preset_options(0), LZMA_CHECK_NONE));
+  return {liblzma_stream(text_like(1, 400), 0), two, liblzma_blocks(text_like(1, 300), 0, 200)};
+}
+
+void check_refused_or_exact(const Bytes& file) {
+  const auto opened = open_streams(file);
+  if (!opened) {
+    if (opened.error().code() != ErrorCode::corrupt && opened.error().code() != ErrorCode::unsupported)
+      FAIL(opened.error().message());
+    return;
+  }
+  const Bytes back = value_of(rebuild_streams(opened->plain, opened->corrections));
+  if (!equal(back, ByteView(file).first(opened->encoded_bytes))) FAIL("other bytes came back");
+}
+
+}  // namespace
+
+TEST_CASE("an xz stream cut at any length is refused", "[xz]") {
+  const Bytes whole = liblzma_stream(text_like(1, 400), 0);
+  for (std::size_t size = 0; size < whole.size(); ++size)
+    CHECK_FALSE(open_streams(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size))));
+}
+
+TEST_CASE("an xz stream with any bit changed is refused or comes back exactly", "[xz]") {
+  for (const Bytes& whole : small_streams())
+    for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
+      Bytes changed = whole;
+      changed[bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);
+      check_refused_or_exact(changed);
+    }
+}
+
+TEST_CASE("corrections of xz that are changed or cut give an error or other bytes, and an end", "[xz]") {
+  for (const Bytes& whole : small_streams()) {
+    const Opened opened = value_of(open_streams(whole));
+    for (std::size_t at = 0; at < opened.corrections.size(); ++at) {
+      for (const std::uint8_t flip : {0x01, 0x04, 0x10, 0x80, 0xff}) {
+        Bytes changed = opened.corrections;
+        changed[at] ^= flip;
+        const auto back = rebuild_streams(opened.plain, changed);
+        if (back && back->size() > 16 * whole.size()) FAIL("far more than there was");
+      }
+      const Bytes cut(opened.corrections.begin(),
+                      opened.corrections.begin() + static_cast<std::ptrdiff_t>(at));
+      CHECK(code_of(rebuild_streams(opened.plain, cut)) == ErrorCode::corrupt);
+    }
+  }
+}
+
+TEST_CASE("corrections of xz for other content are corrupt, or give other bytes", "[xz]") {
+  for (const Bytes& whole : small_streams()) {
+    const Opened opened = value_of(open_streams(whole));
+    CHECK(code_of(rebuild_streams({}, opened.corrections)) == ErrorCode::corrupt);
+    Bytes longer = opened.plain;
+    longer.push_back('x');
+    CHECK(code_of(rebuild_streams(longer, opened.corrections)) == ErrorCode::corrupt);
+    const auto back = rebuild_streams(random_bytes(1, opened.plain.size()), opened.corrections);
+    if (back) CHECK((*back != whole));
+  }
+}
+
+TEST_CASE("corrections of xz of a later version are refused as such", "[xz]") {
+  Opened opened = value_of(open_streams(small_streams()[0]));
+  opened.corrections[0] = 2;
+  CHECK(code_of(rebuild_streams(opened.plain, opened.corrections)) == ErrorCode::unsupported);
+}
+
+TEST_CASE("a stream whose encoder would take too much memory is refused at once", "[xz]") {
+  const Bytes zeros(20 << 20);
+  const Bytes file = liblzma_stream(zeros, 9);
+  const auto opened = open_streams(file);
+  CHECK(code_of(opened) == ErrorCode::unsupported);
+  // The same dictionary for less content is no trouble.
+  const Bytes less(1 << 20);
+  check_comes_back(liblzma_stream(less, 9), less);
+}
+
+TEST_CASE("a search that takes too long ends", "[xz]") {
+  SearchBudget budget(SearchLimits{1000, 0});
+  ContainerLimits limits;
+  limits.search = &budget;
+  CHECK(code_of(open_streams(liblzma_stream(text_like(1, 100'000), 6), limits)) == ErrorCode::unsupported);
+}
