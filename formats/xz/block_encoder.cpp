@@ -57,7 +57,6 @@ class LzmaEncoder : public BlockEncoder {
   void add(ByteView plain) override {
     while (!plain.empty()) {
       plain = plain.subspan(window_.add(plain));
-      finder_.reserve();
       encode(kLookAhead);
     }
   }

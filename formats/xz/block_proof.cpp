@@ -11,6 +11,8 @@ namespace {
 
 // Where two settings make the same of this much, they seldom differ later.
 constexpr std::size_t kTrialBytes = 1U << 20;
+// For a guess, which is proven later and given up if it was wrong.
+constexpr std::size_t kGuessBytes = 128U << 10;
 // How much is encoded between two looks at what came out: wrong settings fail early.
 constexpr std::size_t kFirstTrialStep = 8U << 10;
 
@@ -41,7 +43,7 @@ Result<void> BlockProof::add(const ChunkHeader& header, ByteView chunk, ByteView
     }
     append(expected_, chunk);
     append(trial_, plain);
-    return trial_.size() < kTrialBytes ? Result<void>() : choose(false);
+    return trial_.size() < (guess_ ? kGuessBytes : kTrialBytes) ? Result<void>() : choose(false);
   }
   if (encoder_ == nullptr) {
     proven_bytes_ = plain_bytes_;
@@ -102,7 +104,9 @@ Result<void> BlockProof::choose(bool ended) {
 bool BlockProof::fits(const Settings& settings, bool ended) {
   expected_at_ = 0;
   std::size_t step = kFirstTrialStep;
-  for (ByteView rest = trial_; !rest.empty(); step *= 2) {
+  const ByteView trial =
+      ByteView(trial_).first(guess_ ? std::min(trial_.size(), kGuessBytes) : trial_.size());
+  for (ByteView rest = trial; !rest.empty(); step *= 2) {
     const std::size_t size = std::min(step, rest.size());
     encoder_->add(rest.first(size));
     rest = rest.subspan(size);
@@ -114,7 +118,7 @@ bool BlockProof::fits(const Settings& settings, bool ended) {
     const ByteView payload = expected.subspan(header->header_bytes);
     if (sure.size() > payload.size() || !equal(sure, payload.first(sure.size()))) return false;
   }
-  if (!ended) return true;
+  if (!ended || trial.size() < trial_.size()) return true;
   encoder_->finish();
   return compare() && expected_at_ == expected_.size();
 }

@@ -5,14 +5,12 @@
 // which grow with the plain bytes that come.
 #pragma once
 
+#include "formats/xz/large_table.h"
 #include "formats/xz/lzma.h"
 #include "formats/xz/window.h"
 
 #include <array>
-#include <cstdlib>
-#include <memory>
 #include <utility>
-#include <vector>
 
 namespace kin::formats::xz {
 
@@ -31,8 +29,6 @@ class MatchFinder {
   // The window must outlive it. `first` is where positions begin, for tests of what happens at 2^32.
   MatchFinder(const Settings& settings, Window& window, std::uint32_t first = 0);
 
-  // To be called when the window has got more, before anything else.
-  void reserve();
   // Of the window's place, which moves on by one.
   void find(Matches& matches);
   void skip(std::uint32_t count) {
@@ -51,16 +47,14 @@ class MatchFinder {
  private:
   using Step = void (MatchFinder::*)();
 
-  struct Free {
-    void operator()(std::uint32_t* table) const { std::free(table); }
-  };
-
   template <Finder kFinder>
   void find_with();
   template <Finder kFinder>
   void skip_with();
   template <Finder kFinder, bool kFind>
   void step();
+  template <Finder kFinder>
+  void fetch_ahead(const std::uint8_t* here, std::uint32_t left) const;
   template <bool kFind>
   void tree(std::uint32_t limit, std::uint32_t candidate, std::uint32_t best);
   void chain(std::uint32_t limit, std::uint32_t candidate, std::uint32_t best);
@@ -68,17 +62,12 @@ class MatchFinder {
   void next_place();
   void renumber();
   void add(std::uint32_t length, std::uint32_t delta) { out_->all[out_->count++] = {length, delta - 1}; }
-  std::uint32_t* pair_at(std::uint32_t delta) {
-    return links_.data() + 2 * std::size_t{cyclic_ - delta + (delta > cyclic_ ? cyclic_size_ : 0)};
-  }
 
   Window& window_;
   const std::uint32_t nice_length_, depth_, cyclic_size_, hash_mask_;
   const bool is_tree_;
-  const std::size_t hash_size_;
   Step find_ = nullptr, skip_ = nullptr;
-  std::unique_ptr<std::uint32_t[], Free> hash_;
-  std::vector<std::uint32_t> links_;
+  LargeTable hash_, links_;
   std::uint32_t position_;    // of the place, as the tables have it; 0 is nowhere
   std::uint32_t cyclic_ = 0;  // of the place in links_
   std::uint32_t ahead_ = 0;
