@@ -18,6 +18,7 @@ extern const ContainerFormat kMime;
 extern const ContainerFormat kPdf;
 extern const ContainerFormat kPng;
 extern const ContainerFormat kTar;
+extern const ContainerFormat kXz;
 extern const ContainerFormat kZip;
 
 }  // namespace kin::formats

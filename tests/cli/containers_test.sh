@@ -88,6 +88,6 @@ says "v1/file5"
 run 0 -r some explain tree/v1.zip
 grep -q member out && fail "opened a zip with --unpack-only tar,gzip"
 run 2 backup --unpack-only rar tree
-says "it knows gzip, bzip2, zip, tar, ar, cpio, iso9660, png, pdf, mbox, mime"
+says "it knows gzip, bzip2, xz, zip, tar, ar, cpio, iso9660, png, pdf, mbox, mime"
 run 2 backup --unpack-only zip --no-unpack tree
 run 0 --json backup -n tree

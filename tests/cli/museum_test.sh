@@ -4,7 +4,7 @@ source "$(dirname "$0")/lib.sh"
 export KIN_REPOSITORY=$work/repo
 mkdir museum
 python3 - <<'PYTHON'
-import base64, bz2, gzip, io, random, struct, zipfile, zlib
+import base64, bz2, gzip, io, lzma, random, struct, zipfile, zlib
 
 chance = random.Random(20261117)
 words = ["".join(chance.choices("abcdefghiklmnoprstu", k=chance.randint(2, 9))) for _ in range(2000)]
@@ -153,6 +153,18 @@ museum["empty_streams.bz2"] = bz2.compress(b"") * 5000
 museum["wrong_sum.bz2"] = bz2.compress(text)[:-3] + b"abc"
 museum["trailing_garbage.bz2"] = bz2.compress(text) + b"BZh9garbage" * 100
 museum["periods.bz2"] = bz2.compress(b"ab" * 400000)  # a text that is a repetition is the worst to sort
+
+# ---- xz: 40 MB in 6 KB; a dictionary of 4 GiB; what takes long to search; what no encoder writes.
+museum["bomb.xz"] = lzma.compress(bytes(40_000_000), preset=1) * 25
+museum["empty_streams.xz"] = lzma.compress(b"") * 5000
+stream = bytearray(lzma.compress(text))
+stream[16] = 40
+stream[20:24] = struct.pack("<I", zlib.crc32(stream[12:20]))
+museum["huge_dictionary.xz"] = bytes(stream)
+museum["wrong_sum.xz"] = lzma.compress(text)[:-40] + bytes(40)
+museum["trailing_garbage.xz"] = lzma.compress(text) + b"\xfd7zXZ\0garbage" * 100
+museum["two_letters.xz"] = lzma.compress(bytes(97 + chance.randrange(2) for _ in range(300000)), preset=9 | lzma.PRESET_EXTREME)
+museum["filtered.xz"] = lzma.compress(text, filters=[{"id": lzma.FILTER_DELTA, "dist": 4}, {"id": lzma.FILTER_LZMA2, "preset": 6}])
 
 
 # ---- zip

@@ -128,7 +128,9 @@ TEST_CASE("ar, cpio and ISO archives of real programs open and come back exactly
   const std::string bsd_ar = "bsdtar --format=arbsd -cf a " + flat;
   const std::string deb =
       "mkdir -p deb/DEBIAN && cp -a tree deb && printf 'Package: a\\nVersion: 1\\nArchitecture: all\\n"
-      "Maintainer: a <a@b>\\nDescription: a\\n' >deb/DEBIAN/control && dpkg-deb -Zgzip --build deb a";
+      "Maintainer: a <a@b>\\nDescription: a\\n' >deb/DEBIAN/control && ";
+  const std::string gzip_deb = deb + "dpkg-deb -Zgzip --build deb a",
+                    xz_deb = deb + "dpkg-deb -Zxz --build deb a";
   const std::string find = "cd tree && find . -depth | sed 's|^\\./||' | sort | ";
   const std::string newc = find + "cpio -oH newc >../a", crc = find + "cpio -oH crc >../a",
                     odc = find + "cpio -oH odc >../a", bin = find + "cpio -oH bin >../a",
@@ -138,7 +140,8 @@ TEST_CASE("ar, cpio and ISO archives of real programs open and come back exactly
       {ar.c_str(), kLongName},
       {ar_symbols.c_str(), kLongName},
       {bsd_ar.c_str(), kLongName, "bsdtar"},
-      {deb.c_str(), "", "dpkg-deb"},
+      {gzip_deb.c_str(), "", "dpkg-deb"},
+      {xz_deb.c_str(), "", "dpkg-deb"},
       {newc.c_str(), in_tree, "cpio"},
       {crc.c_str(), in_tree, "cpio"},
       {odc.c_str(), in_tree, "cpio"},

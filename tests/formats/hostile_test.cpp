@@ -32,11 +32,12 @@ std::vector<Bytes> small_containers() {
          "ar rcD g one two.gz && ls one two.gz | cpio --quiet -oH newc | head -c 900 >h &&"
          "ls one two | cpio --quiet -oH odc | head -c 700 >i && ls one two | cpio --quiet -oH bin | head -c "
          "600 >j && (bzip2 <one; bzip2 <two; echo behind) >k && bzip2 <e >l &&"
+         "(xz -0 <one; xz -1 <two; echo behind) >n && xz -0 --block-size=300 -T2 <e >o &&"
          "envelope='From a Mon May  6 12:00:00 2024\nReceived: x\nFrom: a\nSubject: b\n' &&"
          "(printf \"${envelope}Content-Transfer-Encoding: base64\n\n\"; base64 -w 76 noise;"
          " printf \"\n$envelope\nx\n\n\") >m");
   std::vector<Bytes> out;
-  for (const char* name : {"a", "b", "c.zip", "d", "e", "f.zip", "g", "h", "i", "j", "k", "l", "m"})
+  for (const char* name : {"a", "b", "c.zip", "d", "e", "f.zip", "g", "h", "i", "j", "k", "l", "m", "n", "o"})
     out.push_back(read_bytes(dir / name));
   return out;
 }
@@ -109,8 +110,10 @@ TEST_CASE("containers that are cut and spliced at random are closed or exact", "
 
 TEST_CASE("what unpacks to a thousand times its size stays closed", "[containers][hostile][thorough]") {
   TempDir dir;
-  run_in(dir, "head -c 80M /dev/zero >z && gzip -9 <z >a && gzip -9 <a >b && zip -q9 c.zip z && bzip2 <z >d");
-  for (const char* name : {"a", "b", "c.zip", "d"}) {
+  run_in(dir,
+         "head -c 80M /dev/zero >z && gzip -9 <z >a && gzip -9 <a >b && zip -q9 c.zip z && bzip2 <z >d"
+         "&& xz <z >e");
+  for (const char* name : {"a", "b", "c.zip", "d", "e"}) {
     INFO(name);
     const Bytes bytes = read_bytes(dir / name);
     REQUIRE(bytes.size() < 500'000);
