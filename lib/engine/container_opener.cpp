@@ -158,7 +158,14 @@ class Level : public PartSink {
     KIN_TRY(recipe_.add(start.bytes()));
     CountedSource counted(source, search_);
     PeekSource in(counted);
-    KIN_TRY(format.open(in, *this, limits_));
+    if (auto opened = format.open(in, *this, limits_); !opened) {
+      // Of what was refused before anything was taken, all that was seen can be read again.
+      if (is_refusal(opened.error()) && in.position() == 0) {
+        KIN_TRY_ASSIGN(const ByteView seen, in.peek(static_cast<std::size_t>(counted.size())));
+        refused_.emplace(seen.begin(), seen.end());
+      }
+      return std::move(opened).error();
+    }
     KIN_TRY(flush_literal());
     KIN_TRY_ASSIGN(const ByteView rest, in.peek(1));
     if (!rest.empty() || counted.size() == 0 || given_bytes_ != counted.size())
@@ -176,6 +183,9 @@ class Level : public PartSink {
     KIN_TRY_ASSIGN(const ObjectId id, shared_.put(ObjectKind::recipe, encode_recipe_object(object), before_));
     return Extent{Extent::Kind::container, counted.size(), id};
   }
+
+  // Once open() has refused a container at its front: what it has read.
+  const std::optional<Bytes>& refused() const { return refused_; }
 
   Result<void> literal(ByteView bytes) override {
     given_bytes_ += bytes.size();
@@ -266,10 +276,16 @@ class Level : public PartSink {
     if (format != nullptr) {
       KIN_TRY_ASSIGN(const ByteView start, in.peek(limits_.memory_bytes));
       if (start.size() == limits_.memory_bytes) {
-        KIN_TRY_ASSIGN(const Extent extent,
-                       Level(opener_, shared_, depth_ + 1, container_of(before), search_).open(*format, in));
-        ++shared_.counts.opened[format->name];
-        return std::vector{extent};
+        Level level(opener_, shared_, depth_ + 1, container_of(before), search_);
+        auto extent = level.open(*format, in);
+        if (!extent && !level.refused()) return std::move(extent).error();
+        if (extent) {
+          ++shared_.counts.opened[format->name];
+          return std::vector{*extent};
+        }
+        shared_.counts.add_closed(format->name, extent.error().message());
+        in.give_back(*level.refused());
+        return cut(in, before);
       }
       KIN_TRY_ASSIGN(const std::optional<Extent> extent, try_in_memory(*format, start, container_of(before)));
       if (extent) return std::vector{*extent};
@@ -327,6 +343,7 @@ class Level : public PartSink {
   Bytes literal_;
   LongBytes recipe_;
   std::uint64_t given_bytes_ = 0;  // by the format, as they stood in the container
+  std::optional<Bytes> refused_;
 };
 
 // The file itself; an error of its own is not a refusal of the format.

@@ -175,6 +175,22 @@ TEST_CASE("a container larger than what is held in memory comes back exactly", "
           .extent);
 }
 
+TEST_CASE("a large member that is refused at its front stays closed alone", "[containers]") {
+  TempDir dir;
+  // Of two, one has a filter that is not known.
+  const Bytes noise = random_bytes(6, 9 << 20);
+  write_bytes(dir / "noise", noise);
+  write_bytes(dir / "small", text_like(9, 5000));
+  run_in(dir,
+         "xz -0c noise >noise.xz && xz -c --arm --lzma2=preset=0 noise >other.xz && tar -cf a noise.xz "
+         "other.xz small");
+  const Bytes bytes = read_bytes(dir / "a");
+  OpenedContainer opened = open_container(bytes);
+  check_exact(opened, bytes);
+  CHECK(has_object(opened, text_like(9, 5000)));
+  CHECK(opened.recipes == 2);
+}
+
 TEST_CASE("a tar with many members has a recipe in pieces, and comes back exactly", "[containers]") {
   TempDir dir;
   run_in(dir,
