@@ -21,6 +21,7 @@ endfunction()
 
 add_executable(kin_tests
   tests/cmd/json_writer_test.cpp
+  tests/lib/base/crc32_test.cpp
   tests/lib/base/file_test.cpp
   tests/lib/base/hash_test.cpp
   tests/lib/base/ordered_stage_test.cpp
@@ -48,7 +49,14 @@ add_executable(kin_tests
   tests/lib/object/node_test.cpp
   tests/lib/object/snapshot_test.cpp
   tests/lib/object/tree_test.cpp
+  tests/lib/similarity/content_reader_test.cpp
+  tests/lib/similarity/detector_test.cpp
+  tests/lib/similarity/sampled_blocks_test.cpp
   tests/lib/similarity/scanner_test.cpp
+  tests/lib/similarity/shared_values_index_test.cpp
+  tests/lib/similarity/shingleprint_test.cpp
+  tests/lib/similarity/sif_test.cpp
+  tests/lib/similarity/simihash_test.cpp
   tests/store/backend_test.cpp
   tests/store/config_test.cpp
   tests/store/crypto_test.cpp
@@ -65,6 +73,7 @@ add_executable(kin_tests
   tests/store/repository_damage_test.cpp
   tests/store/repository_features_test.cpp
   tests/store/repository_test.cpp
+  tests/store/rocks_key_store_test.cpp
   tests/support/faulty_backend.cpp
 )
 # They compile in half the time, and run as fast; under sanitizers they need not be optimised at all.
@@ -181,11 +190,14 @@ target_compile_definitions(ratio_test PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOUR
 add_test(NAME ratio COMMAND ratio_test)
 set_tests_properties(ratio PROPERTIES LABELS slow SKIP_RETURN_CODE 77)
 
-# They measure, and are no tests: scripts/bench features, scripts/bench sketch.
+# They measure, and are no tests: scripts/bench features, scripts/bench sketch, scripts/bench similar.
 add_executable(feature_store_bench EXCLUDE_FROM_ALL tests/bench/feature_store_bench.cpp)
 target_link_libraries(feature_store_bench PRIVATE kin_settings kin_store kin_lib)
 add_executable(scanner_bench EXCLUDE_FROM_ALL tests/bench/scanner_bench.cpp)
 target_link_libraries(scanner_bench PRIVATE kin_settings test_data kin_lib)
+
+add_executable(detector_bench EXCLUDE_FROM_ALL tests/bench/detector_bench.cpp)
+target_link_libraries(detector_bench PRIVATE kin_settings kin_lib)
 
 # So does this: files of deflate streams, beside zlib.
 add_executable(deflate_bench EXCLUDE_FROM_ALL tests/bench/deflate_bench.cpp)
@@ -198,7 +210,7 @@ add_executable(xz_bench EXCLUDE_FROM_ALL tests/bench/xz_bench.cpp)
 target_link_libraries(xz_bench PRIVATE kin_settings kin_formats kin_lib LibLZMA::LibLZMA)
 
 # Parsers of bytes from outside: with KIN_FUZZ a fuzzer each, otherwise what was found so far is replayed.
-foreach(target block_decode block_header bzip2_rebuild config_key container_open deflate_open deflate_rebuild index_segment recipe_read scanner snapshot wire_tree xdelta3_decode xz_rebuild zstd_decode)
+foreach(target block_decode block_header bzip2_rebuild config_key container_open deflate_open deflate_rebuild index_segment recipe_read scanner shingleprint snapshot wire_tree xdelta3_decode xz_rebuild zstd_decode)
   add_executable(fuzz_${target} tests/fuzz/fuzz_${target}.cpp)
   target_link_libraries(fuzz_${target} PRIVATE kin_settings kin_formats kin_store kin_lib)
   if(KIN_FUZZ)

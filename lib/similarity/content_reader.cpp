@@ -1,0 +1,73 @@
+#include "lib/similarity/content_reader.h"
+
+#include "lib/base/check.h"
+#include "lib/base/text.h"
+
+#include <algorithm>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+namespace kin {
+namespace {
+
+const char* kind_of_file(mode_t mode) {
+  if (S_ISDIR(mode)) return "a directory";
+  if (S_ISFIFO(mode)) return "a FIFO";
+  if (S_ISSOCK(mode)) return "a socket";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return "a device";
+  return "no regular file";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileContent>> FileContent::open(const std::string& path) {
+  // First by a descriptor that only names it: to open a FIFO waits for a writer, and a tape rewinds.
+  struct stat info {};
+  {
+    const Fd named(::open(path.c_str(), O_PATH | O_CLOEXEC));
+    if (!named || ::fstat(named.get(), &info) != 0) return errno_error("cannot open", path);
+  }
+  const auto not_a_file = [&] {
+    return Error(ErrorCode::invalid_argument,
+                 printable(path) + " is " + kind_of_file(info.st_mode) + ", and only files are compared");
+  };
+  if (!S_ISREG(info.st_mode)) return not_a_file();
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd || ::fstat(fd.get(), &info) != 0) return errno_error("cannot open", path);
+  if (!S_ISREG(info.st_mode)) return not_a_file();  // it was replaced meanwhile
+  return std::unique_ptr<FileContent>(
+      new FileContent(std::move(fd), path, static_cast<std::uint64_t>(info.st_size)));
+}
+
+Result<std::size_t> FileContent::read_at(std::uint64_t offset, std::span<std::uint8_t> into) {
+  return read_up_to_at(fd_.get(), into, offset, path_);
+}
+
+Result<std::size_t> MemoryContent::read_at(std::uint64_t offset, std::span<std::uint8_t> into) {
+  if (offset >= bytes_.size()) return std::size_t{0};
+  const ByteView from = bytes_.subspan(static_cast<std::size_t>(offset));
+  const std::size_t size = std::min(from.size(), into.size());
+  std::copy_n(from.begin(), size, into.begin());
+  return size;
+}
+
+Result<void> for_each_piece(ContentReader& content, std::size_t overlap, const VisitPiece& visit) {
+  KIN_CHECK(overlap < kPieceBytes);
+  // Small files are most files: they get a small buffer. One more byte than they have shows that they end.
+  Bytes buffer(
+      static_cast<std::size_t>(std::clamp<std::uint64_t>(content.size() + 1, overlap + 4096, kPieceBytes)));
+  std::uint64_t offset = 0;
+  std::size_t kept = 0;
+  for (;;) {
+    KIN_TRY_ASSIGN(const std::size_t read, content.read_at(offset + kept, std::span(buffer).subspan(kept)));
+    if (read == 0) return {};
+    visit(ByteView(buffer).first(kept + read), offset);
+    if (kept + read < buffer.size()) return {};
+    const std::size_t keep = std::min(overlap, kept + read);
+    std::copy_n(buffer.end() - static_cast<std::ptrdiff_t>(keep), keep, buffer.begin());
+    offset += kept + read - keep;
+    kept = keep;
+  }
+}
+
+}  // namespace kin
