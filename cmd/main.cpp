@@ -17,14 +17,15 @@
 namespace kin::cmd {
 
 extern const Command kBackup, kCache, kCheck, kCompletion, kDelta, kDiff, kDump, kEstimate, kExplain, kExport,
-    kFind, kImport, kInit, kKey, kLs, kPatch, kRebuildIndex, kReport, kRestore, kSnapshots, kStats, kTag;
+    kFind, kImport, kInit, kKey, kLs, kPatch, kRebuildIndex, kReport, kRestore, kSimhash, kSnapshots, kStats,
+    kTag;
 
 namespace {
 
 const Command* const kCommands[] = {
-    &kInit, &kBackup, &kRestore,      &kEstimate, &kSnapshots, &kLs,         &kFind,   &kDiff,
-    &kDump, &kExport, &kImport,       &kExplain,  &kTag,       &kStats,      &kReport, &kCheck,
-    &kKey,  &kCache,  &kRebuildIndex, &kDelta,    &kPatch,     &kCompletion,
+    &kInit, &kBackup, &kRestore,      &kEstimate, &kSnapshots, &kLs,      &kFind,       &kDiff,
+    &kDump, &kExport, &kImport,       &kExplain,  &kTag,       &kStats,   &kReport,     &kCheck,
+    &kKey,  &kCache,  &kRebuildIndex, &kDelta,    &kPatch,     &kSimhash, &kCompletion,
 };
 
 ExitCode exit_code_for(const Error& error) {

@@ -54,6 +54,7 @@ add_executable(kin_tests
   tests/lib/similarity/sampled_blocks_test.cpp
   tests/lib/similarity/scanner_test.cpp
   tests/lib/similarity/shared_values_index_test.cpp
+  tests/lib/similarity/shingle_matrix_test.cpp
   tests/lib/similarity/shingleprint_test.cpp
   tests/lib/similarity/sif_test.cpp
   tests/lib/similarity/simihash_test.cpp
@@ -225,7 +226,7 @@ endforeach()
 
 # The program, as a user runs it.
 set(suppress print_suppressions=0:suppressions=${CMAKE_SOURCE_DIR}/tests/support)
-foreach(name bad_input cache containers damage delta disk_full estimate explain export golden import interrupt museum options pages report restore round_trip sources streams writers)
+foreach(name bad_input cache containers damage delta disk_full estimate explain export golden import interrupt museum options pages report restore round_trip simhash sources streams writers)
   add_test(NAME cli_${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/${name}_test.sh)
   set_tests_properties(cli_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
     "KIN=$<TARGET_FILE:kin>;LSAN_OPTIONS=${suppress}/lsan_suppressions.txt;TSAN_OPTIONS=${suppress}/tsan_suppressions.txt")
