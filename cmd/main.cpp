@@ -16,16 +16,16 @@
 
 namespace kin::cmd {
 
-extern const Command kBackup, kCache, kCheck, kCompletion, kDelta, kDiff, kDump, kEstimate, kExplain, kExport,
-    kFind, kImport, kInit, kKey, kLs, kPatch, kRebuildIndex, kReport, kRestore, kSimhash, kSnapshots, kStats,
-    kTag;
+extern const Command kBackup, kCache, kCheck, kCompare, kCompletion, kDelta, kDiff, kDump, kEstimate,
+    kExplain, kExport, kFind, kGroups, kImport, kInit, kKey, kLs, kPatch, kRebuildIndex, kReport, kRestore,
+    kSimhash, kSimilar, kSnapshots, kStats, kStudy, kTag;
 
 namespace {
 
 const Command* const kCommands[] = {
-    &kInit, &kBackup, &kRestore,      &kEstimate, &kSnapshots, &kLs,      &kFind,       &kDiff,
-    &kDump, &kExport, &kImport,       &kExplain,  &kTag,       &kStats,   &kReport,     &kCheck,
-    &kKey,  &kCache,  &kRebuildIndex, &kDelta,    &kPatch,     &kSimhash, &kCompletion,
+    &kInit,         &kBackup, &kRestore, &kEstimate, &kSnapshots, &kLs,      &kFind,    &kDiff,  &kDump,
+    &kExport,       &kImport, &kExplain, &kTag,      &kStats,     &kReport,  &kCheck,   &kKey,   &kCache,
+    &kRebuildIndex, &kDelta,  &kPatch,   &kSimilar,  &kGroups,    &kCompare, &kSimhash, &kStudy, &kCompletion,
 };
 
 ExitCode exit_code_for(const Error& error) {

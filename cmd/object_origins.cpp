@@ -8,12 +8,17 @@ namespace {
 
 using Ids = std::unordered_set<ObjectId, ObjectIdHash>;
 
+constexpr auto kNoEnd = std::chrono::steady_clock::time_point::max();
+
 class OriginSearch {
  public:
-  OriginSearch(Context& context, store::Repository& repository, Ids wanted)
-      : context_(context), repository_(repository), wanted_(std::move(wanted)) {}
+  OriginSearch(Context& context, store::Repository& repository, Ids wanted,
+               std::chrono::steady_clock::time_point until)
+      : context_(context), repository_(repository), wanted_(std::move(wanted)), until_(until) {}
 
-  bool done() const { return wanted_.empty(); }
+  bool done() const {
+    return wanted_.empty() || (until_ != kNoEnd && std::chrono::steady_clock::now() > until_);
+  }
 
   Result<void> look_in(const store::StoredSnapshot& snapshot) {
     context_.progress("looking for bases in snapshot " + snapshot.id.short_hex());
@@ -40,14 +45,14 @@ class OriginSearch {
   Context& context_;
   store::Repository& repository_;
   Ids wanted_;
+  const std::chrono::steady_clock::time_point until_;
   Ids seen_;  // trees, lists and recipes
 };
 
-}  // namespace
-
-Result<Origins> find_origins(Context& context, store::Repository& repository,
-                             const store::StoredSnapshot& first, Ids wanted, bool& damaged) {
-  OriginSearch search(context, repository, std::move(wanted));
+Result<Origins> search_all(Context& context, store::Repository& repository,
+                           const store::StoredSnapshot* first, Ids wanted, bool& damaged,
+                           std::chrono::steady_clock::time_point until) {
+  OriginSearch search(context, repository, std::move(wanted), until);
   const auto look_in = [&](const store::StoredSnapshot& snapshot) -> Result<void> {
     auto looked = search.look_in(snapshot);
     if (looked) return {};
@@ -57,7 +62,7 @@ Result<Origins> find_origins(Context& context, store::Repository& repository,
     damaged = true;
     return {};
   };
-  if (!search.done()) KIN_TRY(look_in(first));
+  if (first != nullptr && !search.done()) KIN_TRY(look_in(*first));
   if (!search.done()) {
     KIN_TRY_ASSIGN(const std::vector<store::StoredSnapshot> all,
                    store::load_snapshots(repository, {}, [&](const Error& error) {
@@ -69,6 +74,18 @@ Result<Origins> find_origins(Context& context, store::Repository& repository,
   }
   context.progress("");
   return std::move(search.found);
+}
+
+}  // namespace
+
+Result<Origins> find_origins(Context& context, store::Repository& repository,
+                             const store::StoredSnapshot& first, Ids wanted, bool& damaged) {
+  return search_all(context, repository, &first, std::move(wanted), damaged, kNoEnd);
+}
+
+Result<Origins> find_origins_until(Context& context, store::Repository& repository, Ids wanted, bool& damaged,
+                                   std::chrono::steady_clock::time_point until) {
+  return search_all(context, repository, nullptr, std::move(wanted), damaged, until);
 }
 
 }  // namespace kin::cmd

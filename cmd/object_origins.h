@@ -3,6 +3,7 @@
 
 #include "cmd/snapshot_options.h"
 
+#include <chrono>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -21,5 +22,9 @@ using Origins = std::unordered_map<ObjectId, Origin, ObjectIdHash>;
 Result<Origins> find_origins(Context& context, store::Repository& repository,
                              const store::StoredSnapshot& first,
                              std::unordered_set<ObjectId, ObjectIdHash> wanted, bool& damaged);
+// The same in all snapshots, from the newest on; at `until` the search ends with what it has.
+Result<Origins> find_origins_until(Context& context, store::Repository& repository,
+                                   std::unordered_set<ObjectId, ObjectIdHash> wanted, bool& damaged,
+                                   std::chrono::steady_clock::time_point until);
 
 }  // namespace kin::cmd

@@ -31,7 +31,7 @@ Result<Shingleprint> hash_file(ShingleSampler& sampler, const std::string& path)
 }
 
 Result<Shingleprint> hash_stdin(ShingleSampler& sampler, const std::stop_token& stop) {
-  Bytes buffer(kPieceBytes);
+  Bytes buffer(kContentPieceBytes);
   for (;;) {
     KIN_TRY_ASSIGN(const std::size_t size, read_pipe(STDIN_FILENO, buffer, "stdin", stop));
     if (size == 0) return sampler.finish();

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace kin::cmd {
 namespace {
@@ -202,6 +203,35 @@ std::string treemap_plot(const PlotText& text, std::vector<Area> areas) {
     }
   }
   return figure(text, kHeight, inner, told);
+}
+
+std::string stars_plot(const PlotText& text, const std::vector<Star>& stars) {
+  constexpr std::size_t kColumns = 4;
+  constexpr double kCell = kWidth / kColumns, kNear = 18, kFar = kCell / 2 - 16, kTurn = 6.283185307179586;
+  std::string out, told;
+  for (std::size_t i = 0; i < stars.size(); ++i) {
+    const Star& star = stars[i];
+    const double x = kCell * (static_cast<double>(i % kColumns) + 0.5);
+    const double y = (kCell + 20) * static_cast<double>(i / kColumns) + kCell / 2;
+    std::string points;
+    for (std::size_t j = 0; j < star.points.size(); ++j) {
+      const double angle = kTurn * static_cast<double>(j) / static_cast<double>(star.points.size());
+      const double away = kFar - (kFar - kNear) * std::clamp(star.points[j].tie, 0.0, 1.0);
+      const double px = x + away * std::cos(angle), py = y + away * std::sin(angle);
+      out += rule(x, y, px, py);
+      points += fmt::format(
+          "<circle class=\"one\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"><title>{}</title></circle>\n", px, py,
+          escape_html(star.points[j].name));
+    }
+    out += points;
+    out +=
+        fmt::format("<circle class=\"two\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"6\"><title>{}</title></circle>\n",
+                    x, y, escape_html(star.middle));
+    out += label(x, y + kCell / 2 + 10, "middle", "soft", end_of(star.middle, 24));
+    told += fmt::format("{}{}: {} files", told.empty() ? "" : "; ", star.middle, star.points.size() + 1);
+  }
+  const double rows = static_cast<double>((stars.size() + kColumns - 1) / kColumns);
+  return figure(text, std::max(1.0, rows) * (kCell + 20), out, told);
 }
 
 }  // namespace kin::cmd

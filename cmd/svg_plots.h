@@ -43,4 +43,15 @@ struct Area {
 };
 std::string treemap_plot(const PlotText& text, std::vector<Area> areas);
 
+// Stars beside each other: a middle and what is tied to it, the nearer the stronger the tie (0 to 1).
+struct Star {
+  struct Point {
+    std::string name;
+    double tie = 0;
+  };
+  std::string middle;
+  std::vector<Point> points;
+};
+std::string stars_plot(const PlotText& text, const std::vector<Star>& stars);
+
 }  // namespace kin::cmd

@@ -88,6 +88,12 @@ class Repository : public BlockStore {
   ObjectId id_of(ByteView object) const override;
   const Scanner& scanner() const override { return scanner_; }
   RepositoryFeatures& features() override;
+  // Reads from the packs' headers the features of segments that the feature store lacks, for who looks for
+  // kin without writing; begin_writing() does it too.
+  Result<void> fill_features(const std::stop_token& stop);
+  // Another process has the feature store: this one has an empty one of its own. To be asked after the first
+  // use.
+  bool features_are_elsewhere() const { return came_second_; }
   // Where this process keeps what it may lose: never to be backed up, or restored over.
   std::vector<std::string> local_directories() const;
   Result<bool> claim(const ObjectId& id) override;
@@ -170,8 +176,6 @@ class Repository : public BlockStore {
   // has.
   Result<bool> is_sound_at(const Location& location);
   Result<bool> is_sound(const ObjectId& id, const Location& location);
-  // Reads from the packs' headers the features of segments that the feature store lacks.
-  Result<void> fill_features(const std::stop_token& stop);
   // A part of a pack, which may still be open.
   Result<Bytes> read_pack(const ObjectId& pack, std::uint64_t offset, std::size_t size, Salt& salt);
   // A chain on the way down: whose base comes twice is in a loop. Forged segments could name any number of

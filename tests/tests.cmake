@@ -44,6 +44,7 @@ add_executable(kin_tests
   tests/lib/engine/sample_survey_test.cpp
   tests/lib/engine/savings_test.cpp
   tests/lib/engine/similar_files_test.cpp
+  tests/lib/engine/similar_groups_test.cpp
   tests/lib/engine/restore_test.cpp
   tests/lib/object/content_test.cpp
   tests/lib/object/node_test.cpp
@@ -226,7 +227,7 @@ endforeach()
 
 # The program, as a user runs it.
 set(suppress print_suppressions=0:suppressions=${CMAKE_SOURCE_DIR}/tests/support)
-foreach(name bad_input cache containers damage delta disk_full estimate explain export golden import interrupt museum options pages report restore round_trip simhash sources streams writers)
+foreach(name bad_input cache containers damage delta disk_full estimate explain export golden import interrupt museum options pages report restore round_trip simhash similar sources streams writers)
   add_test(NAME cli_${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/${name}_test.sh)
   set_tests_properties(cli_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
     "KIN=$<TARGET_FILE:kin>;LSAN_OPTIONS=${suppress}/lsan_suppressions.txt;TSAN_OPTIONS=${suppress}/tsan_suppressions.txt")

@@ -52,10 +52,10 @@ Result<std::size_t> MemoryContent::read_at(std::uint64_t offset, std::span<std::
 }
 
 Result<void> for_each_piece(ContentReader& content, std::size_t overlap, const VisitPiece& visit) {
-  KIN_CHECK(overlap < kPieceBytes);
+  KIN_CHECK(overlap < kContentPieceBytes);
   // Small files are most files: they get a small buffer. One more byte than they have shows that they end.
-  Bytes buffer(
-      static_cast<std::size_t>(std::clamp<std::uint64_t>(content.size() + 1, overlap + 4096, kPieceBytes)));
+  Bytes buffer(static_cast<std::size_t>(
+      std::clamp<std::uint64_t>(content.size() + 1, overlap + 4096, kContentPieceBytes)));
   std::uint64_t offset = 0;
   std::size_t kept = 0;
   for (;;) {

@@ -53,11 +53,11 @@ class MemoryContent : public ContentReader {
   ByteView bytes_;
 };
 
-inline constexpr std::size_t kPieceBytes = 1 << 20;
+inline constexpr std::size_t kContentPieceBytes = 1 << 20;
 
 // All of it from front to back. Each piece but the first begins with the last `overlap` bytes of the one
 // before, so that a window that lies across both is whole in one of them. `offset` is that of bytes[0]. Empty
-// content has no piece; `overlap` is below kPieceBytes.
+// content has no piece; `overlap` is below kContentPieceBytes.
 using VisitPiece = std::function<void(ByteView bytes, std::uint64_t offset)>;
 Result<void> for_each_piece(ContentReader& content, std::size_t overlap, const VisitPiece& visit);
 

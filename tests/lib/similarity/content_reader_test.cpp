@@ -10,8 +10,8 @@
 namespace kin {
 
 TEST_CASE("pieces overlap as asked, and make up the content", "[content_reader]") {
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{40}, kPieceBytes - 1,
-                                 kPieceBytes, kPieceBytes + 1, 3 * kPieceBytes + 17}) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{40}, kContentPieceBytes - 1,
+                                 kContentPieceBytes, kContentPieceBytes + 1, 3 * kContentPieceBytes + 17}) {
     const Bytes content = testing::random_bytes(size, size);
     MemoryContent reader(content);
     Bytes joined;

@@ -97,7 +97,7 @@ TEST_CASE("every detector takes content of any length, and finds nothing like no
 }
 
 TEST_CASE("prints do not depend on where pieces of the content end", "[detector]") {
-  const Bytes content = text_with_anchors(4, 2 * kPieceBytes + 12'345);
+  const Bytes content = text_with_anchors(4, 2 * kContentPieceBytes + 12'345);
   struct Dribble : MemoryContent {
     using MemoryContent::MemoryContent;
     // The same content, read by a buffer of another size.
