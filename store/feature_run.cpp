@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::uint64_t kPageFeatures = 256;  // at most, on average
 constexpr unsigned kMostPageBits = 28;
-constexpr std::size_t kFilterChunk = 4096;  // blocks
+constexpr std::size_t kFilterChunk = 4096;       // blocks
+constexpr std::uint64_t kUnfilteredKeys = 1024;  // that are looked for in pages before the filter is loaded
 constexpr std::size_t kBufferBytes = 1 << 20;
 constexpr std::size_t kChecksumBytes = 4;  // behind each page
 
@@ -215,16 +216,20 @@ Result<void> FeatureRun::load_filter() {
   return all.result();
 }
 
+// The filter of 16 million keys takes longer to read than a thousand pages. Who asks for the kin of a
+// single file does without it.
 Result<void> FeatureRun::read(std::span<const FeatureKey> keys, std::span<Postings> into) {
   constexpr std::size_t kAhead = 16;
   KIN_TRY(load_directory());
-  KIN_TRY(load_filter());
+  asked_keys_ += keys.size();
+  const bool filtered = !filter_.empty() || asked_keys_ > kUnfilteredKeys;
+  if (filtered) KIN_TRY(load_filter());
   const unsigned width = key_width(shape_.suffix_bits());
   std::uint64_t viewed = shape_.pages();  // none
   PageView view;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (i + kAhead < keys.size()) filter_.touch(keys[i + kAhead]);
-    if (!filter_.may_contain(keys[i])) continue;
+    if (filtered && i + kAhead < keys.size()) filter_.touch(keys[i + kAhead]);
+    if (filtered && !filter_.may_contain(keys[i])) continue;
     const std::uint64_t page = shape_.page_of(keys[i]);
     if (page != viewed) {
       buffer_.resize(directory_[page + 1] - directory_[page]);

@@ -128,6 +128,7 @@ class FeatureRun {
   Fd file_;
   std::vector<std::uint64_t> directory_;  // empty until it is needed
   FeatureFilter filter_;                  // the same
+  std::uint64_t asked_keys_ = 0;          // since it was opened
   Bytes buffer_;
 };
 
