@@ -29,6 +29,7 @@ Result<GroupsResult> find_groups(Context& context, const GroupsOptions& options,
   pairs.least_similarity = out.least_similarity;
   KIN_TRY_ASSIGN(const auto index, detector->make_index(key_stores(context)));
   KIN_TRY_ASSIGN(const auto found_pairs, similar_pairs(out.files, out.equal, pairs, *index, context.stop()));
+  out.counts = index->counts();
   const std::size_t files = out.files.files.size();
   out.similar = options.overlapping ? sif_lists(found_pairs, files, out.least_similarity)
                                     : star_groups(found_pairs, files, out.least_similarity);

@@ -94,6 +94,8 @@ Result<void> write_groups_json(Context& context, const GroupsResult& result, std
                            {"equal_groups", result.equal.size()},
                            {"equal_bytes", result.equal_bytes()},
                            {"similar_groups", result.similar.size()},
+                           {"candidates", result.counts.candidates},
+                           {"matches", result.counts.matches},
                            {"skipped", skipped}});
   return {};
 }

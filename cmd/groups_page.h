@@ -16,7 +16,7 @@ struct GroupsResult {
   std::vector<std::vector<std::uint32_t>> equal;
   std::vector<SimilarGroup> similar;
   std::vector<InterestingSet> interesting;
-  bool shows_interesting = false;
+  PrintIndex::Counts counts;
 
   const ComparedFile& file(std::uint32_t at) const { return files.files[at]; }
   std::uint64_t equal_bytes() const;  // that copies take

@@ -20,8 +20,6 @@ struct SimhashOptions {
   std::vector<std::string> files;
 };
 
-using Hashed = std::optional<Result<Shingleprint>>;
-
 Result<Shingleprint> hash_file(ShingleSampler& sampler, const std::string& path) {
   KIN_TRY_ASSIGN(const auto file, FileContent::open(path));
   auto read = for_each_piece(*file, 0, [&](ByteView bytes, std::uint64_t) { sampler.add(bytes); });
@@ -76,21 +74,20 @@ class Simhash {
 
 Result<void> Simhash::hash_all(
     const std::function<Result<void>(const std::string& path, Result<Shingleprint> print)>& use) {
-  // Several files to a job: most are small.
+  // Several files to a job: most are small, and to hand one over costs as much as to hash it.
   constexpr std::size_t kFilesPerJob = 16;
-  struct Item {
-    std::size_t file;
-    Result<Shingleprint> print;
-  };
-  using Stage = OrderedStage<std::size_t, Item>;
+  using Prints = std::vector<Result<Shingleprint>>;
+  using Stage = OrderedStage<std::size_t, Prints>;
+  const std::size_t files = options_.files.size();
   Stage stage(context_.jobs(), 8 << 20, [&]() -> Stage::Worker {
     const auto sampler = std::make_shared<ShingleSampler>(options_.shingles);
-    return [this, sampler](std::size_t first, const Stage::Emit& emit) {
-      for (std::size_t i = first; i < std::min(first + kFilesPerJob, options_.files.size()); ++i)
-        if (!emit({i, hash_file(*sampler, options_.files[i])}, 4 * options_.shingles.features)) return;
+    return [this, sampler, files](std::size_t first, const Stage::Emit& emit) {
+      Prints prints;
+      for (std::size_t i = first; i < std::min(first + kFilesPerJob, files); ++i)
+        prints.push_back(hash_file(*sampler, options_.files[i]));
+      emit(std::move(prints), 4 * options_.shingles.features * kFilesPerJob);
     };
   });
-  const std::size_t files = options_.files.size();
   std::size_t submitted = 0;
   const auto submit = [&] {
     if (submitted < files && stage.submit(submitted)) submitted += kFilesPerJob;
@@ -100,12 +97,12 @@ Result<void> Simhash::hash_all(
   const std::size_t ahead = (2 * context_.jobs() + 2) * kFilesPerJob;
   do submit();
   while (submitted < std::min(files, ahead));
-  for (std::size_t i = 0; i < files; ++i) {
+  for (std::size_t next = 0; next < files;) {
     if (context_.stop().stop_requested()) return interrupted();
-    auto item = stage.next();
-    if (!item) break;
-    if (i % kFilesPerJob == 0) submit();
-    KIN_TRY(use(options_.files[item->file], std::move(item->print)));
+    auto prints = stage.next();
+    if (!prints) break;
+    submit();
+    for (Result<Shingleprint>& print : *prints) KIN_TRY(use(options_.files[next++], std::move(print)));
   }
   return stage.result();
 }

@@ -73,6 +73,8 @@ Result<ExitCode> Similar::among_files() {
   limits.most_matches = options_.most;
   limits.least_similarity = least_similarity(options_.files, *detector);
   KIN_TRY_ASSIGN(std::vector<Match> matches, index->find(query, limits));
+  // Not those that have little of FILE, though they be contained in it.
+  std::erase_if(matches, [&](const Match& match) { return match.similarity < limits.least_similarity; });
   const auto is_equal = [&](const Match& match) {
     if (files.prints[match.file].values != query.values) return false;
     return have_equal_content(options_.file, files.files[match.file].path, context_.stop()).value_or(false);

@@ -34,7 +34,9 @@ add_executable(kin_tests
   tests/lib/engine/backup_restore_test.cpp
   tests/lib/engine/block_assembler_test.cpp
   tests/lib/engine/chain_damage_test.cpp
+  tests/lib/engine/content_diff_test.cpp
   tests/lib/engine/delta_crash_test.cpp
+  tests/lib/engine/detector_study_test.cpp
   tests/lib/engine/file_reader_test.cpp
   tests/lib/engine/imported_tree_test.cpp
   tests/lib/engine/path_filter_test.cpp
@@ -200,6 +202,8 @@ target_link_libraries(scanner_bench PRIVATE kin_settings test_data kin_lib)
 
 add_executable(detector_bench EXCLUDE_FROM_ALL tests/bench/detector_bench.cpp)
 target_link_libraries(detector_bench PRIVATE kin_settings kin_lib)
+add_executable(stored_kin_bench EXCLUDE_FROM_ALL tests/bench/stored_kin_bench.cpp)
+target_link_libraries(stored_kin_bench PRIVATE kin_settings kin_store kin_lib)
 
 # So does this: files of deflate streams, beside zlib.
 add_executable(deflate_bench EXCLUDE_FROM_ALL tests/bench/deflate_bench.cpp)

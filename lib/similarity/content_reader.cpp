@@ -18,23 +18,31 @@ const char* kind_of_file(mode_t mode) {
   return "no regular file";
 }
 
+Error not_a_file(const std::string& path, mode_t mode) {
+  return Error(ErrorCode::invalid_argument,
+               printable(path) + " is " + kind_of_file(mode) + ", and only files are compared");
+}
+
 }  // namespace
 
 Result<std::unique_ptr<FileContent>> FileContent::open(const std::string& path) {
   // First by a descriptor that only names it: to open a FIFO waits for a writer, and a tape rewinds.
   struct stat info {};
-  {
-    const Fd named(::open(path.c_str(), O_PATH | O_CLOEXEC));
-    if (!named || ::fstat(named.get(), &info) != 0) return errno_error("cannot open", path);
-  }
-  const auto not_a_file = [&] {
-    return Error(ErrorCode::invalid_argument,
-                 printable(path) + " is " + kind_of_file(info.st_mode) + ", and only files are compared");
-  };
-  if (!S_ISREG(info.st_mode)) return not_a_file();
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const Fd named(::open(path.c_str(), O_PATH | O_CLOEXEC));
+  if (!named || ::fstat(named.get(), &info) != 0) return errno_error("cannot open", path);
+  if (!S_ISREG(info.st_mode)) return not_a_file(path, info.st_mode);
+  return open_with(path, 0);
+}
+
+Result<std::unique_ptr<FileContent>> FileContent::open_found(const std::string& path) {
+  return open_with(path, O_NOFOLLOW);
+}
+
+Result<std::unique_ptr<FileContent>> FileContent::open_with(const std::string& path, int flags) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags));
+  struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0) return errno_error("cannot open", path);
-  if (!S_ISREG(info.st_mode)) return not_a_file();  // it was replaced meanwhile
+  if (!S_ISREG(info.st_mode)) return not_a_file(path, info.st_mode);  // it was replaced meanwhile
   return std::unique_ptr<FileContent>(
       new FileContent(std::move(fd), path, static_cast<std::uint64_t>(info.st_size)));
 }

@@ -28,6 +28,8 @@ class ContentReader {
 class FileContent : public ContentReader {
  public:
   static Result<std::unique_ptr<FileContent>> open(const std::string& path);
+  // What was a regular file a moment ago, and no link: with half of the calls.
+  static Result<std::unique_ptr<FileContent>> open_found(const std::string& path);
 
   std::uint64_t size() const override { return size_; }
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> into) override;
@@ -35,6 +37,7 @@ class FileContent : public ContentReader {
  private:
   FileContent(Fd fd, std::string path, std::uint64_t size)
       : fd_(std::move(fd)), path_(std::move(path)), size_(size) {}
+  static Result<std::unique_ptr<FileContent>> open_with(const std::string& path, int flags);
 
   Fd fd_;
   std::string path_;
