@@ -20,8 +20,8 @@ using KeyRow = std::array<char, 12>;
 
 KeyRow key_row(std::uint64_t key, std::uint32_t file) {
   KeyRow out{};
-  for (int i = 0; i < 8; ++i) out[static_cast<std::size_t>(i)] = static_cast<char>(key >> (56 - 8 * i));
-  for (int i = 0; i < 4; ++i) out[static_cast<std::size_t>(8 + i)] = static_cast<char>(file >> (24 - 8 * i));
+  for (std::size_t i = 0; i < 8; ++i) out[i] = static_cast<char>(key >> (56 - 8 * i));
+  for (std::size_t i = 0; i < 4; ++i) out[8 + i] = static_cast<char>(file >> (24 - 8 * i));
   return out;
 }
 

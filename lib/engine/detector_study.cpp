@@ -14,8 +14,8 @@
 #include "lib/engine/delta_cost.h"
 
 #include <algorithm>
+#include <ctime>
 #include <map>
-#include <time.h>
 
 namespace kin {
 namespace {

@@ -73,6 +73,7 @@ class InterestingSearch {
   // Without those that lie in another.
   static std::vector<InterestingSet> largest(const std::map<FileNumbers, std::size_t>& kept) {
     std::vector<InterestingSet> all;
+    all.reserve(kept.size());
     for (const auto& [set, shared] : kept) all.push_back({set, shared});
     std::stable_sort(all.begin(), all.end(),
                      [](const auto& a, const auto& b) { return a.files.size() > b.files.size(); });

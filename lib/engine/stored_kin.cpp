@@ -21,6 +21,7 @@ Result<StoredKin> find_stored_kin(BlockStore& store, ContentReader& content, std
   const auto look = [&]() -> Result<void> {
     if (stop.stop_requested()) return interrupted();
     std::vector<const Sketch*> sketches;
+    sketches.reserve(batch.size());
     for (const auto& [id, sketch] : batch) sketches.push_back(&sketch);
     KIN_TRY(store.features().prefetch(sketches));
     for (const auto& [id, sketch] : batch) {

@@ -29,7 +29,7 @@ std::vector<std::string> choose_anchors(ByteView sample) {
   }
   std::vector<std::pair<std::string_view, std::size_t>> kept;
   for (const auto& entry : times)
-    if (entry.second * kTooCommonBytes <= text.size()) kept.push_back(entry);
+    if (entry.second * kTooCommonBytes <= text.size()) kept.emplace_back(entry);
   std::stable_sort(kept.begin(), kept.end(),
                    [](const auto& a, const auto& b) { return a.second > b.second; });
   std::vector<std::string> out;

@@ -126,3 +126,14 @@ true_of report.html '[int(row[8]) for row in page.tables["snapshots"][1:]] == [r
 true_of report.html '[[int(cell) for cell in row[2:8]] for row in page.tables["snapshots"][1:]] == [[row["summary"]["total_bytes_processed"], row["shared_size"], row["added"]["size"], row["added"]["stored_size"], row["deltas"]["stored_size"], row["would_free"]["stored_size"]] for row in it["snapshots"]]'
 true_of report.html '[int(row[3]) for row in page.tables["files-stored"][1:]] == [row["stored_size"] for row in it["content"]["top_files"]["by_stored_size"]]'
 true_of report.html '"script" not in page.elements and colours(picture) > 50'
+
+# Groups and the study of detectors, with the same names.
+run 0 --json groups tree --html groups.html
+look groups.html
+true_of groups.html 'set(page.figures) == {"groups-plot"} and page.figures["groups-plot"]["svg"]'
+true_of groups.html '"script" not in page.elements and "img" not in page.elements and page.sources == []'
+true_of groups.html 'int(page.tables["similar"][1][3]) > 20000 and len(page.links) == 0'
+run 0 --json study detectors tree --html study.html --sample 3
+look study.html
+true_of study.html '[int(row[8]) for row in page.tables["detectors"][1:]] == [row["stored_bytes"] for row in it["detectors"]]'
+true_of study.html 'set(page.figures) == {"stored-plot"} and "script" not in page.elements'
