@@ -236,9 +236,11 @@ def make_mails(tree):
 def growth(work):
     ok = True
     print("all against all by features, one core: every other directory, and all")
-    # Halves that have about half of the files as well as of the bytes.
+    # Time goes by files as well as by bytes, so that the half has to be one of both: every other entry, by how many
+    # files are in it. Every other by name had a fifth of the files of /usr/share and a third of its bytes.
     for name, directory, level in (("20,000 mails", mails(), "*"), ("/usr/share", Path("/usr/share"), "*/*")):
         tops = sorted(path for path in directory.glob(level) if not path.is_symlink())
+        tops.sort(key=lambda path: sum(len(names) for _, _, names in os.walk(path)), reverse=True)
         rows = []
         for paths in (tops[::2], tops):
             lines = json_lines("groups", *paths)  # also reads the data once before
