@@ -15,7 +15,7 @@ double part_of(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
-std::string percent_text(double part) { return fmt::format("{:.1f} %", 100 * part); }
+std::string share_text(double part) { return fmt::format("{:.1f} %", 100 * part); }
 
 // What deltas save beyond compression.
 std::uint64_t saved(const Savings::Matches& row) { return row.compressed - row.deltas; }
@@ -26,10 +26,10 @@ void add_methods(HtmlPage& page, const EstimateResult& result) {
   std::vector<std::vector<HtmlPage::Cell>> rows;
   for (const EstimateResult::Method& method : result.methods) {
     const double part = part_of(method.bytes, result.bytes);
-    std::string value = fmt::format("{}, {}", human_bytes(method.bytes), percent_text(part));
+    std::string value = fmt::format("{}, {}", human_bytes(method.bytes), share_text(part));
     if (result.sample)
-      value += fmt::format(" (between {} and {})", percent_text(part_of(method.low, result.bytes)),
-                           percent_text(part_of(method.high, result.bytes)));
+      value += fmt::format(" (between {} and {})", share_text(part_of(method.low, result.bytes)),
+                           share_text(part_of(method.high, result.bytes)));
     bars.push_back({method.text, std::move(value), part});
     rows.push_back({HtmlPage::text(method.text), HtmlPage::bytes(method.bytes),
                     HtmlPage::percent(static_cast<double>(method.bytes), static_cast<double>(result.bytes))});
@@ -146,7 +146,7 @@ void print_estimate(Context& context, const EstimateResult& result) {
         result.sample ? fmt::format("{:>16} and {:>11}", human_bytes(method.low), human_bytes(method.high))
                       : "";
     context.print_always(fmt::format("{:<52}{:>14}{:>10}{}", method.text, human_bytes(method.bytes),
-                                     percent_text(part_of(method.bytes, result.bytes)), between));
+                                     share_text(part_of(method.bytes, result.bytes)), between));
   }
   if (!result.containers.empty()) {
     context.print_always("");

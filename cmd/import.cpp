@@ -1,5 +1,6 @@
 #include "cmd/backup_report.h"
 #include "cmd/backup_sources.h"
+#include "cmd/source_options.h"
 #include "formats/archive_reader.h"
 #include "formats/formats.h"
 #include "lib/engine/path_filter.h"
@@ -62,7 +63,8 @@ Result<ExitCode> run_import(Context& context, const ImportOptions& options) {
       },
       context.stop());
   request.entries = BackupEntries{&archive, below};
-  request.formats = formats::all();
+  const std::vector<ContainerFormat> opened = formats_by_effort(options.effort);
+  request.formats = {opened, formats::all().codings};
   request.jobs = context.jobs();
   request.effort = effort_named(options.effort);
   KIN_TRY_ASSIGN(const std::size_t adopted, repository->begin_writing(context.stop()));

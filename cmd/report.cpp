@@ -98,7 +98,7 @@ Result<bool> Report::gather() {
   return damaged;
 }
 
-std::string percent_text(std::uint64_t part, std::uint64_t whole) {
+std::string part_text(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? "-"
                     : fmt::format("{:.1f} %", 100.0 * static_cast<double>(part) / static_cast<double>(whole));
 }
@@ -126,7 +126,7 @@ void Report::print() const {
   context_.print_always(fmt::format("snapshot {}: {} files, {} in {}, {}", chosen_->id.short_hex(),
                                     grouped(content_.all().files), human_bytes(content_.all().bytes),
                                     human_bytes(content_.all().stored),
-                                    percent_text(content_.all().stored, content_.all().bytes)));
+                                    part_text(content_.all().stored, content_.all().bytes)));
   print_top("directories that take most", content_.directories(Order::stored));
   print_top("types that take most", content_.types(Order::stored));
   print_top("files that take most", content_.files(Order::stored));

@@ -23,8 +23,9 @@ void add_source_options(CLI::App& app, SourceOptions& options, const char* path_
        "leave out the contents of directories that hold FILE[:HEADER]");
   app.add_option("--exclude-larger-than", options.exclude_larger_than, "leave out larger files (500k, 2G)");
   app.add_flag("-x,--one-file-system", options.one_file_system, "do not cross into other file systems");
-  app.add_option("--effort", options.effort,
-                 "fast, normal or max: time spent on finding and encoding differences")
+  app.add_option(
+         "--effort", options.effort,
+         "fast, normal or max: time spent on finding and encoding differences; max opens xz files too")
       ->check(CLI::IsMember({"fast", "normal", "max"}))
       ->capture_default_str();
   CLI::Option* const no_unpack =
@@ -59,10 +60,17 @@ Result<WalkOptions> walk_options(const SourceOptions& options, const std::string
   return walk;
 }
 
+std::vector<ContainerFormat> formats_by_effort(const std::string& effort) {
+  std::vector<ContainerFormat> out;
+  for (const ContainerFormat& format : formats::all().containers)
+    if (!format.is_costly || effort == "max") out.push_back(format);
+  return out;
+}
+
 Result<std::vector<ContainerFormat>> chosen_formats(const SourceOptions& options) {
   const auto all = formats::all().containers;
   if (options.no_unpack) return std::vector<ContainerFormat>();
-  if (options.unpack_only.empty()) return std::vector<ContainerFormat>(all.begin(), all.end());
+  if (options.unpack_only.empty()) return formats_by_effort(options.effort);
   std::vector<ContainerFormat> chosen;
   std::set<std::string> wanted(options.unpack_only.begin(), options.unpack_only.end());
   for (const ContainerFormat& format : all)

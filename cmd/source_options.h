@@ -24,6 +24,9 @@ void add_source_options(CLI::App& app, SourceOptions& options, const char* path_
 // `as_path`: where the single path goes in the snapshot. Empty: nowhere else.
 Result<WalkOptions> walk_options(const SourceOptions& options, const std::string& as_path, Context& context);
 
+// The formats that are opened unless told otherwise: those that cost much with the highest effort only.
+std::vector<ContainerFormat> formats_by_effort(const std::string& effort);
+
 // The formats of containers that are to be opened.
 Result<std::vector<ContainerFormat>> chosen_formats(const SourceOptions& options);
 

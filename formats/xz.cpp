@@ -31,6 +31,6 @@ Result<void> open_xz(PeekSource& in, PartSink& out, const ContainerLimits& limit
 
 }  // namespace
 
-const ContainerFormat kXz = {"xz", xz::is_stream_start, open_xz};
+const ContainerFormat kXz = {"xz", xz::is_stream_start, open_xz, true};
 
 }  // namespace kin::formats

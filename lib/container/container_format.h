@@ -77,6 +77,8 @@ struct ContainerFormat {
   // Hands out all of `in`. corrupt or unsupported: it cannot be opened; then nothing of it is kept. Other
   // errors are those of `in` and `out`.
   Result<void> (*open)(PeekSource& in, PartSink& out, const ContainerLimits& limits);
+  // To open one takes more time and room than most want to give: only who asks for it gets it.
+  bool is_costly = false;
 };
 
 struct Coding {
