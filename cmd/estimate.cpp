@@ -38,7 +38,9 @@ struct EstimateOptions {
   std::string scratch, against, html;
   bool csv = false, study = false, sample = false;
   std::optional<double> sample_percent;
-  std::uint64_t sample_seed = 0;
+  std::optional<std::uint64_t> sample_seed;
+
+  bool takes_sample() const { return sample || sample_percent || sample_seed; }
 };
 
 // What one backup, into a repository that is removed again, tells.
@@ -258,7 +260,7 @@ Result<EstimateResult> Estimate::measure_sample(std::span<const ContainerFormat>
   SurveyRequest survey_request;
   survey_request.walk = request_.walk;
   survey_request.formats = {formats, formats::all().codings};
-  survey_request.seed = options_.sample_seed;
+  survey_request.seed = options_.sample_seed.value_or(0);
   survey_request.jobs = request_.jobs;
   survey_request.on_skipped = [&](const std::string& path, const Error& error) {
     lines_.on_skipped(path, error);
@@ -273,28 +275,35 @@ Result<EstimateResult> Estimate::measure_sample(std::span<const ContainerFormat>
     const CountAhead ahead(context_, request_.walk, progress);
     KIN_TRY_ASSIGN(survey, survey_files(survey_request, context_.stop()));
   }
-  const auto bytes = static_cast<double>(std::max<std::uint64_t>(survey.bytes, 1));
+  const auto bytes = static_cast<double>(std::max<std::uint64_t>(survey.bytes - survey.hole_bytes, 1));
   double part = options_.sample_percent.value_or(kSamplePercent) / 100;
   if (!options_.sample_percent)
     part = std::clamp(part, std::min(1.0, kLeastSampleBytes / bytes), kMostSampleBytes / bytes);
   const FileSample sample(std::exchange(survey.units, {}), part);
   const FileSample half = sample.half();
+  const bool is_all = sample.share() >= 1;  // which has lost no kin
   const auto set_total = [&](unsigned times) {
-    lines_.progress().set_total(times * sample.files() + half.files(), times * sample.bytes() + half.bytes());
+    lines_.progress().set_total(times * sample.files() + (is_all ? 0 : half.files()),
+                                times * sample.bytes() + (is_all ? 0 : half.bytes()));
   };
+  lines_.progress().restart();
   set_total(formats.empty() ? 1 : 2);
   request_.sample = &sample;
   KIN_TRY_ASSIGN(Passes made, passes(formats, [&] { set_total(1); }));
-  request_.sample = &half;
-  KIN_TRY_ASSIGN(Pass halved, pass({}));
+  std::vector<double> half_deltas = made.closed.sampled.deltas;
+  if (!is_all) {
+    request_.sample = &half;
+    KIN_TRY_ASSIGN(Pass halved, pass({}));
+    half_deltas = std::move(halved.sampled.deltas);
+  }
   request_.sample = nullptr;
 
-  SampleMeasured measured{std::move(made.closed.sampled), {}, std::move(halved.sampled.deltas)};
+  SampleMeasured measured{std::move(made.closed.sampled), {}, std::move(half_deltas)};
   if (made.opened) measured.opened = std::move(made.opened->sampled);
   std::vector<EstimateResult::Method> methods = sampled_methods(sample, survey, measured);
   EstimateResult out = result_of(made);
   out.methods = std::move(methods);
-  out.sample = {sample.files(), sample.bytes(), sample.drawn_families(), options_.sample_seed};
+  out.sample = {sample.files(), sample.bytes(), sample.drawn_families(), survey_request.seed};
   out.files = survey.files;
   out.bytes = survey.bytes;
   out.parts.clear();  // what is not in the sample would be missing there
@@ -308,6 +317,8 @@ Result<EstimateStudy> Estimate::study(const Pass& closed) {
     rows.push_back({value, pass.savings.deltas, pass.savings.delta_objects, pass.stored_bytes});
     std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
   };
+  out.compressed = closed.savings.files_compressed;
+  out.deltas = closed.savings.deltas;
   add(out.features, Scanner::kDefaultFeatures, closed);
   add(out.windows, Scanner::kWindowBytes, closed);
   for (const unsigned features : kStudyFeatures) {
@@ -353,7 +364,7 @@ Result<ExitCode> Estimate::run() {
     KIN_TRY_ASSIGN(const auto can_be_made, OutputFile::open(context_, options_.html, {}));
   }
   KIN_TRY_ASSIGN(const EstimateResult result,
-                 options_.sample || options_.sample_percent ? measure_sample(formats) : measure(formats));
+                 options_.takes_sample() ? measure_sample(formats) : measure(formats));
   context_.progress("");
   KIN_TRY(tell(result));
   if (result.skipped > 0)
@@ -376,14 +387,14 @@ Action define_estimate(CLI::App& app) {
                  "where to keep what a backup would store, until it is counted (default: the local cache)");
   CLI::Option* const sample =
       app.add_flag("--sample", options->sample,
-                   "look at a tenth of the files, at most 4 GiB, and tell between what bounds all would be")
+                   "look at a tenth of the data, at most 4 GiB, and tell between what bounds all would be")
           ->excludes(study);
   CLI::Option* const percent =
       app.add_option("--sample-percent", options->sample_percent, "the same for so much of them")
           ->check(CLI::Range(0.001, 100.0))
           ->excludes(study);
   CLI::Option* const seed =
-      app.add_option("--sample-seed", options->sample_seed, "which sample (default: 0)");
+      app.add_option("--sample-seed", options->sample_seed, "the same; another number, another sample");
   CLI::Option* const against =
       app.add_option("--against", options->against,
                      "tell what a backup into this repository would add to it, and nothing else");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace kin::cmd {
 namespace {
@@ -20,8 +21,8 @@ class LostKin {
     const double before = half.weighted(taken), after = half.weighted(taken_in_half);
     const double more = before > 0 ? std::clamp(after / before - 1, 0.0, 1.0) : 0;
     const double share = std::clamp(sample.share(), 1e-9, 1.0);
-    least_ = std::pow(1 + more, std::log2(1 / share));
-    most_ = std::clamp(1 + more * 2 * (1 - share) / share, least_, std::max(least_, kMostLost));
+    least_ = std::min(std::pow(1 + more, std::log2(1 / share)), kMostLost);
+    most_ = std::clamp(1 + more * 2 * (1 - share) / share, least_, kMostLost);
   }
   Estimated without(const Estimated& found) const {
     return {found.value / (std::pow(least_, 2.0 / 3) * std::pow(most_, 1.0 / 3)), found.low / most_,
@@ -33,12 +34,14 @@ class LostKin {
   double least_ = 1, most_ = 1;
 };
 
-// Trees, index and all grow with the number of entries.
+// Trees, index and all grow with the number of entries and of objects.
 Estimated with_beside(Estimated content, const SampleCosts& costs, const FileSample& sample,
                       const SampleSurvey& survey) {
-  const auto entries = static_cast<double>(costs.entries);
-  const double more = static_cast<double>(survey.files) - static_cast<double>(sample.files());
-  content += entries > 0 ? static_cast<double>(costs.beside) * (entries + more) / entries : 0;
+  const double objects = std::accumulate(costs.objects.begin(), costs.objects.end(), 0.0);
+  const double counted = static_cast<double>(costs.entries) + objects;
+  const double more = static_cast<double>(survey.files) - static_cast<double>(sample.files()) +
+                      sample.estimate(costs.objects, By::size).value - objects;
+  content += counted > 0 ? static_cast<double>(costs.beside) * (counted + more) / counted : 0;
   return content;
 }
 
@@ -57,18 +60,29 @@ std::vector<EstimateResult::Method> sampled_methods(const FileSample& sample, co
   const SampleCosts& as_backup = measured.opened ? *measured.opened : closed;
   // Told by deltas alone: in which group a small file is stored changes what it takes there, kin or no kin.
   const LostKin lost(sample, closed.deltas, measured.half_deltas);
-  const auto deltas = [&](const SampleCosts& costs) {
-    return lost.without(sample.estimate(costs.deltas, By::kin));
+  // No content takes more than it is.
+  const auto content = [&](const std::vector<double>& taken, By by) {
+    Estimated found = sample.estimate(taken, by);
+    found.high =
+        std::min(found.high, std::max(found.value, static_cast<double>(survey.bytes - survey.hole_bytes)));
+    return found;
   };
+  const auto deltas = [&](const SampleCosts& costs) { return lost.without(content(costs.deltas, By::kin)); };
   const auto kin = [&](const SampleCosts& costs) {
-    return with_beside(lost.without(sample.estimate(costs.kin, By::kin)), costs, sample, survey);
+    return with_beside(lost.without(content(costs.kin, By::kin)), costs, sample, survey);
   };
-  Estimated identical = sample.estimate(closed.identical, By::size);
+  Estimated identical = content(closed.identical, By::size);
   identical += static_cast<double>(survey.hole_bytes);
+  // What is there twice is as uncertain here as it is of whole files.
+  Estimated chunks = content(closed.chunks, By::expected);
+  if (identical.value > 0) {
+    chunks.low = std::min(chunks.low, chunks.value * identical.low / identical.value);
+    chunks.high = std::max(chunks.high, chunks.value * identical.high / identical.value);
+  }
   std::vector<std::pair<EstimatedMethod, Estimated>> all{
       {kIdenticalFiles, identical},
-      {kCompression, sample.estimate(closed.compressed, By::expected)},
-      {kChunks, sample.estimate(closed.chunks, By::expected)},
+      {kCompression, content(closed.compressed, By::expected)},
+      {kChunks, chunks},
       {kDeltas, deltas(closed)},
   };
   if (measured.opened) {
@@ -78,11 +92,7 @@ std::vector<EstimateResult::Method> sampled_methods(const FileSample& sample, co
   all.emplace_back(kKin, kin(as_backup));
 
   std::vector<EstimateResult::Method> out;
-  for (auto& [name, found] : all) {
-    // No way takes more than the files are.
-    found.high = std::min(found.high, std::max(found.value, static_cast<double>(survey.bytes)));
-    out.push_back(method(name, found));
-  }
+  for (const auto& [name, found] : all) out.push_back(method(name, found));
   return out;
 }
 

@@ -129,9 +129,10 @@ std::string files_text(const EstimateResult& result) {
   const std::string all = fmt::format("{} files, {}; ", grouped(result.files), human_bytes(result.bytes));
   if (!result.sample)
     return all + fmt::format("{} of them different", grouped(result.savings.distinct_files));
-  return all + fmt::format("a sample of {} files, {}, in {} families of similar ones",
-                           grouped(result.sample->files), human_bytes(result.sample->bytes),
-                           grouped(result.sample->families));
+  return all + fmt::format("a sample of {} file{}, {}, in {} famil{} of similar ones",
+                           grouped(result.sample->files), result.sample->files == 1 ? "" : "s",
+                           human_bytes(result.sample->bytes), grouped(result.sample->families),
+                           result.sample->families == 1 ? "y" : "ies");
 }
 
 }  // namespace

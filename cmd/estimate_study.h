@@ -17,8 +17,9 @@ struct EstimateStudy {
     std::uint64_t deltas = 0, delta_objects = 0, kin = 0;  // as the methods of an estimate
   };
 
-  Savings savings;                          // with several bases tried, and by both programs
-  std::vector<Sketches> features, windows;  // ascending
+  Savings savings;                           // with several bases tried, and by both programs
+  std::uint64_t compressed = 0, deltas = 0;  // of each file; as the methods of an estimate
+  std::vector<Sketches> features, windows;   // ascending
 };
 
 // `bytes`: of all files.

@@ -6,7 +6,14 @@
 
 namespace kin::cmd {
 
-double Progress::seconds() const { return std::chrono::duration<double>(Clock::now() - started_).count(); }
+double Progress::seconds() const {
+  return std::chrono::duration<double>(Clock::now() - started_.load()).count();
+}
+
+void Progress::restart() {
+  files_ = bytes_ = 0;
+  started_ = Clock::now();
+}
 
 void Progress::tick(const std::string& current) {
   if (!context_.shows_progress() && !context_.options.json) return;

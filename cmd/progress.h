@@ -18,6 +18,8 @@ class Progress {
   explicit Progress(Context& context, bool by_files = false) : context_(context), by_files_(by_files) {}
   ~Progress() { context_.progress(""); }
 
+  // From here on: what was before was another job.
+  void restart();
   void set_total(std::uint64_t files, std::uint64_t bytes) {
     total_files_ = files;
     total_bytes_ = bytes;
@@ -33,7 +35,7 @@ class Progress {
 
   Context& context_;
   const bool by_files_;
-  const Clock::time_point started_ = Clock::now();
+  std::atomic<Clock::time_point> started_ = Clock::now();
   std::atomic<std::uint64_t> files_{0}, bytes_{0}, total_files_{0}, total_bytes_{0};
   Mutex mutex_;
   Clock::time_point next_ KIN_GUARDED_BY(mutex_) = Clock::now();

@@ -8,7 +8,6 @@
 
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace kin::cmd {
 namespace {
@@ -17,7 +16,8 @@ class Counting {
  public:
   Counting(store::Repository& repository, const FileSample& sample, const SavingsMeter& meter)
       : repository_(repository), sample_(sample) {
-    for (auto* const values : {&out_.identical, &out_.compressed, &out_.chunks, &out_.deltas, &out_.kin})
+    for (auto* const values :
+         {&out_.identical, &out_.compressed, &out_.chunks, &out_.deltas, &out_.kin, &out_.objects})
       values->resize(sample.families());
     for (const SavingsMeter::Measured& object : meter.measured()) measured_.emplace(object.id, object);
   }
@@ -41,35 +41,50 @@ class Counting {
                            });
   }
 
-  SampleCosts finish(std::uint64_t stored_bytes) {
+  Result<SampleCosts> finish(std::uint64_t stored_bytes) {
+    for (const auto& [id, owner] : owners_) KIN_TRY(count(id, owner));
     out_.beside = stored_bytes - std::min(stored_bytes, content_bytes_);
     return std::move(out_);
   }
   void add_entry() { ++out_.entries; }
 
  private:
+  struct Owner {
+    std::uint32_t family;
+    bool is_whole;  // the file is one unit
+    std::uint64_t size;
+  };
+
   Result<void> add_extent(const Extent& extent, std::uint32_t family, bool is_whole) {
     if (const auto object = measured_.find(SavingsMeter::name_of(extent.id)); object != measured_.end())
       out_.compressed[family] += object->second.compressed;
     return for_each_object(repository_, {extent}, [&](const Extent& needed) -> Result<bool> {
-      if (!seen_.insert(needed.id).second) return false;
-      KIN_TRY_ASSIGN(const store::Location location, store::require_location(repository_, needed.id));
-      const std::uint64_t share = store::share_of(location.size, location.range.size, location.content_size);
-      content_bytes_ += share;
-      out_.kin[family] += static_cast<double>(share);
-      if (!is_whole) out_.identical[family] += static_cast<double>(needed.size);
-      if (const auto object = measured_.find(SavingsMeter::name_of(needed.id)); object != measured_.end()) {
-        out_.chunks[family] += object->second.compressed;
-        out_.deltas[family] += object->second.best;
-      }
-      return true;
+      const auto [known, is_new] = owners_.try_emplace(needed.id, Owner{family, is_whole, needed.size});
+      // Of several families it counts for the one that was surest to be drawn: then it counts as if for all.
+      if (!is_new && sample_.chance(family) > sample_.chance(known->second.family))
+        known->second.family = family;
+      return is_new;
     });
+  }
+
+  Result<void> count(const ObjectId& id, const Owner& owner) {
+    KIN_TRY_ASSIGN(const store::Location location, store::require_location(repository_, id));
+    const std::uint64_t share = store::share_of(location.size, location.range.size, location.content_size);
+    content_bytes_ += share;
+    out_.kin[owner.family] += static_cast<double>(share);
+    out_.objects[owner.family] += 1;
+    if (!owner.is_whole) out_.identical[owner.family] += static_cast<double>(owner.size);
+    if (const auto object = measured_.find(SavingsMeter::name_of(id)); object != measured_.end()) {
+      out_.chunks[owner.family] += object->second.compressed;
+      out_.deltas[owner.family] += object->second.best;
+    }
+    return {};
   }
 
   store::Repository& repository_;
   const FileSample& sample_;
   std::unordered_map<std::uint64_t, SavingsMeter::Measured> measured_;
-  std::unordered_set<ObjectId, ObjectIdHash> seen_;
+  std::unordered_map<ObjectId, Owner, ObjectIdHash> owners_;
   std::set<Digest> contents_;
   std::uint64_t content_bytes_ = 0;
   SampleCosts out_;

@@ -13,8 +13,9 @@ namespace kin::cmd {
 struct SampleCosts {
   // By family; as the methods of an estimate.
   std::vector<double> identical, compressed, chunks, deltas, kin;
-  std::uint64_t beside = 0;   // bytes of the repository that are no content: trees, index and all
-  std::uint64_t entries = 0;  // that these are for: files, directories and others
+  std::vector<double> objects;  // by family, too: how many
+  std::uint64_t beside = 0;     // bytes of the repository that are no content: trees, index and all
+  std::uint64_t entries = 0;    // files, directories and others
 };
 
 // `stored_bytes`: of the whole repository.

@@ -70,7 +70,8 @@ FileSample::FileSample(const std::vector<SampleUnit>& units, double part) {
     family.effort += (unit.is_container ? kContainerEffort : 1) * unit.bytes;
     family.stratum = std::max(family.stratum, stratum_of(unit));
   }
-  set_chances(part);
+  // Of few families nothing can be said: then it is a larger part, or all.
+  for (set_chances(part); part < 1 && drawn_families() < kLeastDrawn; set_chances(part)) part *= 2;
   std::uint32_t family = 0;
   for (const std::uint32_t i : order) {
     while (families_[family].number != numbers[i]) ++family;
@@ -205,9 +206,9 @@ Estimated FileSample::estimate(std::span<const double> taken, By by) const {
     Stratum& stratum = strata[joined_[family.stratum]];
     const double off = taken[i] - stratum.ratio() * family.size(by);
     const double weight = (1 - family.chance) / (family.chance * family.chance);
-    stratum.error += weight * off * off;
-    stratum.size_error += weight * family.size(by) * family.size(by);
     const double size = weight * family.size(by) * family.size(by);
+    stratum.error += weight * off * off;
+    stratum.size_error += size;
     squares += size;
     fourths += size * size;
   }
@@ -217,6 +218,8 @@ Estimated FileSample::estimate(std::span<const double> taken, By by) const {
     out.value += stratum.ratio() * stratum.all;
     if (stratum.size_error > 0)
       error += stratum.error * std::max(1.0, stratum.all_size_error / stratum.size_error);
+    else  // only such were drawn as were sure to be: the others may be anything
+      error += stratum.ratio() * stratum.ratio() * stratum.all_size_error;
   }
   // As if so many had the same part in it. The ratio is made to fit one.
   const double equals = fourths > 0 ? squares * squares / fourths : 1;
@@ -224,7 +227,9 @@ Estimated FileSample::estimate(std::span<const double> taken, By by) const {
   error *= 1 + 1 / freedom;
   // In powers: an estimate may be off by a factor, and nothing takes less than nothing.
   // Files that are there twice are few and large: what none of n shows, one in n / 3 may still have.
-  const double unseen = by == By::size && error > 0 ? 3 * out.value / std::max(equals, 3.0) : 0;
+  const bool is_sure =
+      std::ranges::all_of(families_, [](const Family& family) { return family.chance >= 1; });
+  const double unseen = by == By::size && !is_sure ? 3 * out.value / std::max(equals, 3.0) : 0;
   const double off = std::max(kTails * student(freedom) * std::sqrt(error), unseen);
   const double factor = out.value > 0 ? std::exp(std::min(10.0, off / out.value)) : 1;
   out.low = out.value / factor;

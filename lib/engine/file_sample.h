@@ -68,7 +68,8 @@ class FileSample {
     std::uint32_t family = 0;          // the index
   };
 
-  // About this part of them, by the time that they take: up to 1, which is all.
+  // About this part of them, by the time that they take: up to 1, which is all. More if that were too few to
+  // say anything.
   FileSample(const std::vector<SampleUnit>& units, double part);
 
   // About half of its families, with the same indices: those that would be in it if all chances were half.
@@ -88,7 +89,8 @@ class FileSample {
   enum class By { size, expected, kin };
   // What all take, if these are what the drawn families take, by index; of others it does not matter.
   Estimated estimate(std::span<const double> taken, By by) const;
-  // The sum over the drawn, each as often as it stands for others.
+  double chance(std::uint32_t family) const { return families_[family].chance; }
+  // The sum over the drawn, each over its chance.
   double weighted(std::span<const double> taken) const;
 
  private:

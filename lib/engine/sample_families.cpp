@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <tuple>
 #include <unordered_set>
 
 namespace kin {
@@ -84,9 +85,20 @@ std::vector<std::uint64_t> family_numbers(std::span<const SampleUnit> units) {
       if (feature != 0 && !common.contains(feature)) least = std::min(least, feature);
     if (least == UINT64_MAX) least = units[i].features.front();
   }
-  for (std::uint32_t i = 0; i < units.size(); ++i)
-    if (families.root(i) == i) out[i] = mixed(out[i]);
   for (std::uint32_t i = 0; i < units.size(); ++i) out[i] = out[families.root(i)];
+  // Several may have the same: empty stretches, say. The first 256 are a family, the next are the next.
+  std::vector<std::uint32_t> order(units.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::tuple(out[a], units[a].file, units[a].stretch) <
+           std::tuple(out[b], units[b].file, units[b].stretch);
+  });
+  std::uint64_t before = 0, count = 0;
+  for (const std::uint32_t i : order) {
+    count = out[i] == before ? count + 1 : 0;
+    before = out[i];
+    out[i] = mixed(out[i] + count / kMostFamily);
+  }
   return out;
 }
 

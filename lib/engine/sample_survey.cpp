@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kFrontBytes = 8 << 10;
 constexpr std::uint32_t kShortBytes = 64 << 10;
-constexpr std::size_t kBatchFiles = 128;
+constexpr std::size_t kBatchFiles = 64;  // each holds its directory open
 
 using Batch = std::vector<WalkEntry>;
 
@@ -35,10 +35,11 @@ Key key_of(std::uint64_t seed) {
 // One instance per thread.
 class Surveyor {
  public:
-  Surveyor(const SurveyRequest& request, const Scanner& scanner, const Key& key)
+  Surveyor(const SurveyRequest& request, const Scanner& scanner, const Key& key, const std::stop_token& stop)
       : request_(request),
         scanner_(scanner),
         key_(key),
+        stop_(stop),
         codec_(find_codec(static_cast<std::uint8_t>(CodecId::zstd))->make(1)) {}
 
   Result<void> look_at(const WalkEntry& entry, SampleSurvey& into) {
@@ -53,14 +54,19 @@ class Surveyor {
                    read(fd.get(), 0, size > kMostWholeBytes ? kHeadBytes : kFrontBytes, entry));
     unit.is_container = find_format(request_.formats, head) != nullptr;
     const bool whole = size <= (unit.is_container ? kMostContainerBytes : kMostWholeBytes);
-    ++into.files;
-    into.bytes += size;
+    SampleSurvey file;
     if (!whole) {
       unit.is_container = false;
-      return add_stretches(fd.get(), size, unit, info, entry, into);
+      KIN_TRY(add_stretches(fd.get(), size, unit, info, entry, file));
+    } else if (size > 0) {
+      unit.bytes = static_cast<std::uint32_t>(size);
+      KIN_TRY(add_unit(fd.get(), unit, entry, file));
     }
-    unit.bytes = static_cast<std::uint32_t>(size);
-    return size > 0 ? add_unit(fd.get(), unit, entry, into) : Result<void>();
+    ++into.files;
+    into.bytes += size;
+    into.hole_bytes += file.hole_bytes;
+    into.units.insert(into.units.end(), file.units.begin(), file.units.end());
+    return {};
   }
 
  private:
@@ -110,6 +116,7 @@ class Surveyor {
                              const WalkEntry& entry, SampleSurvey& into) {
     KIN_TRY_ASSIGN(const bool sparse, has_holes(fd, info, entry.path));
     for (std::uint64_t at = 0; at < size; at += kStretchBytes) {
+      if (stop_.stop_requested()) return interrupted();
       const std::uint64_t end = std::min(size, at + kStretchBytes);
       if (sparse) {
         KIN_TRY_ASSIGN(const auto data, next_data(fd, at, size, entry.path));
@@ -128,6 +135,7 @@ class Surveyor {
   const SurveyRequest& request_;
   const Scanner& scanner_;
   const Key key_;
+  const std::stop_token& stop_;
   const std::unique_ptr<Codec> codec_;
   Bytes buffer_ = Bytes(kHeadBytes);
 };
@@ -139,17 +147,17 @@ Result<SampleSurvey> survey_files(const SurveyRequest& request, const std::stop_
   const Scanner scanner(key);
   Mutex mutex;
   SampleSurvey out;
-  WorkerPool pool(request.jobs, 4 * request.jobs);
+  WorkerPool pool(request.jobs, 2 * request.jobs);
   const auto look_at = [&](Batch batch) {
     // shared_ptr: a task is copied, and an entry cannot be.
     pool.submit(
         [&, batch = std::make_shared<const Batch>(std::move(batch))]() -> Result<void> {
-          Surveyor surveyor(request, scanner, key);
+          Surveyor surveyor(request, scanner, key, stop);
           SampleSurvey seen;
           for (const WalkEntry& entry : *batch) {
             if (stop.stop_requested()) return {};
             const auto looked = surveyor.look_at(entry, seen);
-            if (!looked) request.on_skipped(entry.path, looked.error());
+            if (!looked && !stop.stop_requested()) request.on_skipped(entry.path, looked.error());
             request.on_file(entry.path);
           }
           MutexLock lock(mutex);

@@ -28,7 +28,7 @@ struct SurveyRequest {
   Formats formats;         // of containers that will be opened
   std::uint64_t seed = 0;  // another one, another sample
   unsigned jobs = 2;
-  // Both from several threads.
+  // Both must be there, and are called from several threads.
   std::function<void(const std::string& path)> on_file;
   std::function<void(const std::string& path, const Error& error)> on_skipped;
 };

@@ -92,6 +92,7 @@ true_of 'it["study"]["equal_bases"]["best"] <= it["study"]["equal_bases"]["avera
 true_of 'it["study"]["least_sizes"][0]["objects"] == sum(row["objects"] for row in it["by_features"])'
 run 0 estimate --study tree
 says "With sketches of at most"
+says "the paper: MH mail"
 says "a study: all files are read and stored up to 9 times"
 [ "$(wc -L <out)" -le 120 ] || fail "lines too long"
 run 2 estimate tree --study --against repo
@@ -105,7 +106,7 @@ true_of 'all(method["low"] == method["bytes"] == method["high"] for method in it
 run 0 --json estimate --sample-percent 30 --sample-seed 7 tree
 true_of "it['bytes'] == $bytes and 0 < it['sample']['bytes'] < $bytes and it['sample']['seed'] == 7"
 true_of 'all(method["low"] <= method["bytes"] <= method["high"] for method in it["methods"])'
-true_of "all(method['high'] <= max(method['bytes'], $bytes) for method in it['methods'])"
+true_of "all(method['high'] <= max(method['bytes'], $bytes) for method in it['methods'] if 'kin' not in method['name'])"
 sampled=$(python3 -c 'import json; print(json.loads(open("out").read().splitlines()[-1])["sample"])')
 run 0 --json estimate --sample-percent 30 --sample-seed 7 tree
 [ "$(python3 -c 'import json; print(json.loads(open("out").read().splitlines()[-1])["sample"])')" = "$sampled" ] ||

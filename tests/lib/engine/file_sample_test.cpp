@@ -93,6 +93,19 @@ TEST_CASE("nothing can be said of nothing, and that is said", "[sample]") {
   CHECK(found.high == 0);
 }
 
+TEST_CASE("of few families all are drawn, and of none too few to say anything", "[sample]") {
+  for (const std::size_t count : {1, 5, 29}) {
+    const Population population = families(count, count);
+    const FileSample sample(population.units, 0.01);
+    CHECK(sample.drawn_families() == population.taken.size());
+    const Estimated found = sample.estimate(by_family(population), FileSample::By::kin);
+    CHECK(found.low == Approx(population.all));
+    CHECK(found.high == Approx(population.all));
+  }
+  for (std::uint64_t seed = 0; seed < 20; ++seed)
+    CHECK(FileSample(families(seed, 300).units, 0.001).drawn_families() >= 30);
+}
+
 TEST_CASE("similar units are drawn together or not at all", "[sample]") {
   std::vector<SampleUnit> units;
   Random random(2);
@@ -185,6 +198,34 @@ TEST_CASE("families do not grow without end", "[sample]") {
   CHECK(sizes.size() < 10'000 / 20);
 }
 
+TEST_CASE("units that are all alike are families of a bounded size too", "[sample]") {
+  std::vector<SampleUnit> units;
+  for (std::uint64_t i = 0; i < 10 * kMostFamily; ++i) units.push_back(unit(i, 42, 1000, 500));
+  const std::vector<std::uint64_t> numbers = family_numbers(units);
+  CHECK(std::set(numbers.begin(), numbers.end()).size() == 10);
+}
+
+TEST_CASE("that nothing drawn is there twice does not make it sure of the rest", "[sample]") {
+  unsigned within = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Random random(seed);
+    std::vector<SampleUnit> units;
+    std::map<std::uint64_t, double> taken;
+    double all = 0;
+    for (std::uint64_t i = 0; i < 603; ++i) {
+      const std::uint64_t feature = random.next() | 1;
+      for (std::uint64_t copy = 0; copy < (i < 3 ? 2U : 1U); ++copy)
+        units.push_back(unit(2 * i + copy, feature, 1'000'000, 300'000));
+      taken[feature] = 1'000'000;
+      all += 1'000'000;
+    }
+    const FileSample sample(units, 0.1);
+    const Estimated found = sample.estimate(by_family({units, taken, all}), FileSample::By::size);
+    within += found.low <= all && all <= found.high;
+  }
+  CHECK(within >= 95);
+}
+
 TEST_CASE("half a sample is in it, and its families are drawn whole", "[sample]") {
   const Population population = families(5, 3000);
   const FileSample sample(population.units, 0.2);
@@ -200,6 +241,8 @@ TEST_CASE("half a sample is in it, and its families are drawn whole", "[sample]"
     const std::string name = "/" + std::to_string(family) + "/0";
     drawn += !half.drawn_of(name).empty();
     CHECK(half.drawn_of(name).size() <= sample.drawn_of(name).size());
+    const std::string second = "/" + std::to_string(family) + "/1";
+    if (!sample.drawn_of(second).empty()) CHECK(half.drawn_of(second).empty() == half.drawn_of(name).empty());
   }
   CHECK(drawn > 0);
 }
