@@ -79,13 +79,16 @@ class CountedSource : public ByteSource {
   CountedSource(ByteSource& source, SearchBudget& search) : source_(source), search_(search) {}
 
   Result<std::size_t> read(std::span<std::uint8_t> into) override {
-    KIN_TRY_ASSIGN(const std::size_t got, source_.read(into));
-    digest_.add(into.first(got));
-    size_ += got;
-    search_.add_bytes(got);
+    auto got = source_.read(into);
+    failed_ = failed_ || !got;
+    if (!got) return got;
+    digest_.add(into.first(*got));
+    size_ += *got;
+    search_.add_bytes(*got);
     return got;
   }
   std::uint64_t size() const { return size_; }
+  bool failed() const { return failed_; }
   Digest digest() { return digest_.finish(); }
 
  private:
@@ -93,6 +96,7 @@ class CountedSource : public ByteSource {
   SearchBudget& search_;
   Hasher digest_;
   std::uint64_t size_ = 0;
+  bool failed_ = false;
 };
 
 // Bytes that grow too long to be held go into objects, piece by piece.
@@ -159,8 +163,9 @@ class Level : public PartSink {
     CountedSource counted(source, search_);
     PeekSource in(counted);
     if (auto opened = format.open(in, *this, limits_); !opened) {
-      // Of what was refused before anything was taken, all that was seen can be read again.
-      if (is_refusal(opened.error()) && in.position() == 0) {
+      // Of what was refused before anything was taken, all that was seen can be read again. Not if it was the
+      // source that failed: it may have lost bytes, which nobody would miss.
+      if (is_refusal(opened.error()) && !counted.failed() && in.position() == 0) {
         KIN_TRY_ASSIGN(const ByteView seen, in.peek(static_cast<std::size_t>(counted.size())));
         refused_.emplace(seen.begin(), seen.end());
       }
@@ -227,6 +232,14 @@ class Level : public PartSink {
     Correcting(MemberSource& plain, LongBytes& corrections, Shared& shared)
         : plain_(plain), corrections_(corrections), shared_(shared) {}
     Result<std::size_t> read(std::span<std::uint8_t> into) override {
+      if (failed_) return *failed_;
+      auto got = read_once(into);
+      if (!got) failed_ = got.error();
+      return got;
+    }
+
+   private:
+    Result<std::size_t> read_once(std::span<std::uint8_t> into) {
       if (shared_.stop.stop_requested()) return interrupted();
       KIN_TRY_ASSIGN(const std::size_t got, plain_.read(into));
       KIN_TRY(corrections_.add(plain_.take_corrections()));
@@ -236,7 +249,7 @@ class Level : public PartSink {
       return got;
     }
 
-   private:
+    std::optional<Error> failed_;  // for ever: what was read then is lost
     MemberSource& plain_;
     LongBytes& corrections_;
     Shared& shared_;
