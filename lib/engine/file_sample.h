@@ -1,7 +1,7 @@
 // FileSample: some of the files, and what they say of all.
 //
 // Problem: what a file takes depends on what resembles it. Draw files by lot, and most of them have lost
-// their kin: they take twice what they would.
+// their kin: they take more than they would.
 //
 // Idea: draw by content. A unit's smallest features are numbers that are as good as random, and that units
 // which resemble each other mostly share: with a probability that is just their resemblance (Broder). Those
