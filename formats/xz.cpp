@@ -9,7 +9,9 @@ namespace {
 // What is too large to be held until it is proven is refused early if it can be, before anything is taken of
 // it: then it stays closed alone, and not with all that is around it.
 Result<void> try_front(PeekSource& in, const ContainerLimits& limits) {
-  KIN_TRY_ASSIGN(const ByteView file, in.peek(xz::kMostEncodedBytes + 1));
+  const std::size_t most_bytes = xz::most_encoded_bytes(limits.memory_bytes);
+  KIN_TRY_ASSIGN(const ByteView file, in.peek(most_bytes + 1));
+  if (file.size() > most_bytes) return Error(ErrorCode::unsupported, "xz: too large: the file");
   if (file.size() < limits.memory_bytes) return {};
   MemoryView view(file);
   PeekSource again(view);

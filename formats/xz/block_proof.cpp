@@ -1,6 +1,5 @@
 #include "formats/xz/block_proof.h"
 
-#include "formats/xz/limits.h"
 #include "formats/xz/match_finder.h"
 #include "formats/xz/presets.h"
 
@@ -23,8 +22,8 @@ Error too_large() { return Error(ErrorCode::unsupported, "xz: takes too much mem
 }  // namespace
 
 BlockProof::BlockProof(std::uint32_t dictionary_bytes, const std::optional<Settings>& previous, bool guess,
-                       SearchBudget* budget)
-    : guess_(guess), budget_(budget), previous_(previous) {
+                       std::uint64_t most_table_bytes, SearchBudget* budget)
+    : guess_(guess), most_table_bytes_(most_table_bytes), budget_(budget), previous_(previous) {
   known_.dictionary_bytes = dictionary_bytes;
 }
 
@@ -32,7 +31,7 @@ Result<void> BlockProof::add(const ChunkHeader& header, ByteView chunk, ByteView
   if (plain_bytes_ == 0) first_is_stored_ = header.stored;
   plain_bytes_ += plain.size();
   if (!settings_) {
-    if (table_bytes(known_, plain_bytes_) > kMostTableBytes) return too_large();
+    if (table_bytes(known_, plain_bytes_) > most_table_bytes_) return too_large();
     if (header.properties && !has_properties_) {
       has_properties_ = true;
       if (const auto properties = parse_properties(*header.properties)) {
@@ -49,7 +48,7 @@ Result<void> BlockProof::add(const ChunkHeader& header, ByteView chunk, ByteView
     proven_bytes_ = plain_bytes_;
     return {};
   }
-  if (table_bytes(*settings_, plain_bytes_) > kMostTableBytes) return too_large();
+  if (table_bytes(*settings_, plain_bytes_) > most_table_bytes_) return too_large();
   append(expected_, chunk);
   encoder_->add(plain);
   KIN_TRY(compare());

@@ -16,10 +16,10 @@ namespace kin::formats::xz {
 
 class BlockProof {
  public:
-  // `previous`: of the block before. `guess`: once settings are found they are taken to be right. The budget,
-  // if given, must outlive it.
+  // `previous`: of the block before. `guess`: once settings are found they are taken to be right. What would
+  // take more for the tables is refused. The budget, if given, must outlive it.
   BlockProof(std::uint32_t dictionary_bytes, const std::optional<Settings>& previous, bool guess,
-             SearchBudget* budget);
+             std::uint64_t most_table_bytes, SearchBudget* budget);
 
   // The next chunk as it stands there, and what it holds. unsupported: no known encoder writes it so, or it
   // takes too much to find out.
@@ -39,6 +39,7 @@ class BlockProof {
   Result<void> spend();
 
   const bool guess_;
+  const std::uint64_t most_table_bytes_;
   SearchBudget* const budget_;
   const std::optional<Settings> previous_;
   Settings known_;  // what the block says

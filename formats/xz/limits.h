@@ -2,6 +2,7 @@
 // once to open it and once for each restore; so what would take minutes stays closed.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -13,6 +14,14 @@ inline constexpr std::size_t kMostEncodedBytes = 64U << 20;
 inline constexpr std::uint64_t kMostPlainBytes = std::uint64_t{512} << 20;
 // The tables of an encoder. A rebuild keeps to it too.
 inline constexpr std::uint64_t kMostTableBytes = std::uint64_t{200} << 20;
+// Both by ContainerLimits::memory_bytes, for which they are the same at the top. It is halved for each level
+// further down, so that streams in streams take no more than twice as much as one.
+constexpr std::size_t most_encoded_bytes(std::size_t memory_bytes) {
+  return std::min(kMostEncodedBytes, 8 * memory_bytes);
+}
+constexpr std::uint64_t most_table_bytes(std::size_t memory_bytes) {
+  return std::min(kMostTableBytes, std::uint64_t{25} * memory_bytes);
+}
 // Zeros between streams; what follows more of them is not part of the same content.
 inline constexpr std::size_t kMostPaddingBytes = 64U << 10;
 

@@ -49,11 +49,12 @@ Result<void> Member::next() {
 
 // What is too large is refused before anything is done with it.
 Result<void> Member::look_ahead() {
-  KIN_TRY_ASSIGN(const ByteView file, in_.peek(kMostEncodedBytes + 1));
-  if (file.size() > kMostEncodedBytes) return too_large("more than 64 MiB");
+  const std::size_t most_bytes = most_encoded_bytes(limits_.memory_bytes);
+  KIN_TRY_ASSIGN(const ByteView file, in_.peek(most_bytes + 1));
+  if (file.size() > most_bytes) return too_large("the file");
   const Survey survey = survey_streams(file);
   if (survey.plain_bytes > kMostPlainBytes) return too_large("more than 512 MiB of content");
-  if (survey.table_bytes > kMostTableBytes) return too_large("its dictionary");
+  if (survey.table_bytes > most_table_bytes(limits_.memory_bytes)) return too_large("its dictionary");
   return {};
 }
 
@@ -103,7 +104,8 @@ Result<void> Member::begin_block() {
   block_header_.assign(header.begin(), header.end());
   skip(header_bytes);
   decoder_ = std::make_unique<Decoder>(*dictionary);
-  proof_ = std::make_unique<BlockProof>(*dictionary, settings_, limits_.proven_later, limits_.search);
+  proof_ = std::make_unique<BlockProof>(*dictionary, settings_, limits_.proven_later,
+                                        most_table_bytes(limits_.memory_bytes), limits_.search);
   content_check_.emplace(check_);
   block_plain_bytes_ = piece_bytes_ = handed_out_ = 0;
   where_ = Where::in_block;

@@ -1,8 +1,8 @@
 // Member: .xz streams, one after the other, as one coded member; rebuild() is the way back.
 //
 // They are opened chunk by chunk. What is handed out was compressed again and compared, except for what is
-// ContainerLimits::proven_later. Memory: the file, up to kMostEncodedBytes; the encoder's tables, up to
-// kMostTableBytes; and about three times the dictionary. One thread at a time.
+// ContainerLimits::proven_later. Memory: the file, up to most_encoded_bytes(); the encoder's tables,
+// up to most_table_bytes(); and about three times the dictionary. One thread at a time.
 //
 // Errors of read(): corrupt, where the bytes are no .xz stream; unsupported, where they are, but written as
 // no known encoder does, or too large.

@@ -91,6 +91,23 @@ TEST_CASE("a stream whose encoder would take too much memory is refused at once"
   check_comes_back(liblzma_stream(less, 9), less);
 }
 
+TEST_CASE("further down, streams that take less memory are refused", "[xz]") {
+  ContainerLimits limits;
+  limits.memory_bytes = 1 << 20;
+  // The tables of preset 6 take 16 MiB, and eight bytes for each of the content.
+  const Bytes plain(2 << 20);
+  const Bytes file = liblzma_stream(plain, 6);
+  CHECK(code_of(open_streams(file, limits)) == ErrorCode::unsupported);
+  check_comes_back(file, plain);
+  CHECK((value_of(open_streams(liblzma_stream(plain, 1), limits)).plain == plain));
+
+  const Bytes noise = random_bytes(1, 9 << 20);
+  const Bytes large = liblzma_stream(noise, 0);
+  CHECK(code_of(open_streams(large, limits)) == ErrorCode::unsupported);
+  limits.memory_bytes = 2 << 20;
+  CHECK((value_of(open_streams(large, limits)).plain == noise));
+}
+
 TEST_CASE("a search that takes too long ends", "[xz]") {
   SearchBudget budget(SearchLimits{1000, 0});
   ContainerLimits limits;
