@@ -2,7 +2,11 @@
 
 #include "formats/xz/chunk_header.h"
 #include "formats/xz/fast_parser.h"
+#include "formats/xz/limits.h"
 #include "formats/xz/optimal_parser.h"
+#include "lib/base/check.h"
+
+#include <new>
 
 namespace kin::formats::xz {
 namespace {
@@ -55,6 +59,8 @@ class LzmaEncoder : public BlockEncoder {
         optimal_(finder_, coder_) {}
 
   void add(ByteView plain) override {
+    added_bytes_ += plain.size();
+    KIN_CHECK(table_bytes(settings_, added_bytes_) <= kMostTableBytes);
     while (!plain.empty()) {
       plain = plain.subspan(window_.add(plain));
       encode(kLookAhead);
@@ -138,14 +144,20 @@ class LzmaEncoder : public BlockEncoder {
   SymbolCoder coder_;
   FastParser fast_;
   OptimalParser optimal_;
+  std::uint64_t added_bytes_ = 0;
   bool properties_ = true, dictionary_reset_ = true, state_reset_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<BlockEncoder> make_block_encoder(const Settings& settings, std::uint32_t first_position) {
-  if (settings.stored) return std::make_unique<StoredEncoder>();
-  return std::make_unique<LzmaEncoder>(settings, first_position);
+Result<std::unique_ptr<BlockEncoder>> make_block_encoder(const Settings& settings,
+                                                         std::uint32_t first_position) {
+  if (settings.stored) return std::unique_ptr<BlockEncoder>(std::make_unique<StoredEncoder>());
+  try {
+    return std::unique_ptr<BlockEncoder>(std::make_unique<LzmaEncoder>(settings, first_position));
+  } catch (const std::bad_alloc&) {
+    return Error(ErrorCode::unsupported, "xz: no memory for the tables of the encoder");
+  }
 }
 
 }  // namespace kin::formats::xz

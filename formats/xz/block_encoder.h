@@ -6,6 +6,7 @@
 #pragma once
 
 #include "formats/xz/lzma.h"
+#include "lib/base/result.h"
 
 #include <memory>
 #include <utility>
@@ -33,7 +34,12 @@ class BlockEncoder {
   std::uint64_t finished_plain_bytes_ = 0;
 };
 
-// `first_position` is for tests of what happens at 2^32.
-std::unique_ptr<BlockEncoder> make_block_encoder(const Settings& settings, std::uint32_t first_position = 0);
+// What it takes to make one, in steps: tables are cleared, some of them touched.
+inline constexpr std::uint64_t kStepsOfEncoder = 1U << 15;
+
+// unsupported: there is no room for its tables. What is added must keep them within kMostTableBytes
+// (table_bytes). `first_position` is for tests of what happens at 2^32.
+Result<std::unique_ptr<BlockEncoder>> make_block_encoder(const Settings& settings,
+                                                         std::uint32_t first_position = 0);
 
 }  // namespace kin::formats::xz

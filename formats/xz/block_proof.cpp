@@ -13,7 +13,9 @@ constexpr std::size_t kTrialBytes = 1U << 20;
 // For a guess, which is proven later and given up if it was wrong.
 constexpr std::size_t kGuessBytes = 128U << 10;
 // How much is encoded between two looks at what came out: wrong settings fail early.
-constexpr std::size_t kFirstTrialStep = 8U << 10;
+constexpr std::size_t kFirstTrialStep = 8U << 10, kMostTrialStep = 64U << 10;
+// And between two looks at the budget: the slowest content takes a second for some hundred KiB.
+constexpr std::size_t kSliceBytes = 32U << 10;
 
 Error unlike_xz() { return Error(ErrorCode::unsupported, "xz: not as any known encoder writes it"); }
 Error too_long() { return Error(ErrorCode::unsupported, "xz: takes too long to compress again"); }
@@ -50,10 +52,15 @@ Result<void> BlockProof::add(const ChunkHeader& header, ByteView chunk, ByteView
   }
   if (table_bytes(*settings_, plain_bytes_) > most_table_bytes_) return too_large();
   append(expected_, chunk);
-  encoder_->add(plain);
+  while (!plain.empty()) {
+    const std::size_t size = std::min(plain.size(), kSliceBytes);
+    encoder_->add(plain.first(size));
+    plain = plain.subspan(size);
+    KIN_TRY(spend());
+  }
   KIN_TRY(compare());
   proven_bytes_ = encoder_->finished_plain_bytes();
-  return spend();
+  return {};
 }
 
 Result<void> BlockProof::finish() {
@@ -86,8 +93,10 @@ Result<void> BlockProof::choose(bool ended) {
   }
   for (const Settings& candidate : candidates) {
     steps_ = 0;
-    encoder_ = make_block_encoder(candidate);
-    const bool good = fits(candidate, ended);
+    if (budget_ != nullptr) budget_->spend(kStepsOfEncoder);
+    encoder_.reset();
+    KIN_TRY_ASSIGN(encoder_, make_block_encoder(candidate));
+    KIN_TRY_ASSIGN(const bool good, fits(candidate, ended));
     KIN_TRY(spend());
     if (!good) continue;
     settings_ = candidate;
@@ -100,15 +109,16 @@ Result<void> BlockProof::choose(bool ended) {
 }
 
 // What an encoder gives for the trial, up to the last byte that it is sure of. If it has ended, all of it.
-bool BlockProof::fits(const Settings& settings, bool ended) {
+Result<bool> BlockProof::fits(const Settings& settings, bool ended) {
   expected_at_ = 0;
   std::size_t step = kFirstTrialStep;
   const ByteView trial =
       ByteView(trial_).first(guess_ ? std::min(trial_.size(), kGuessBytes) : trial_.size());
-  for (ByteView rest = trial; !rest.empty(); step *= 2) {
+  for (ByteView rest = trial; !rest.empty(); step = std::min(2 * step, kMostTrialStep)) {
     const std::size_t size = std::min(step, rest.size());
     encoder_->add(rest.first(size));
     rest = rest.subspan(size);
+    KIN_TRY(spend());
     if (!compare()) return false;
     const ByteView expected = ByteView(expected_).subspan(expected_at_);
     const auto header = parse_chunk_header(expected.first(std::min(expected.size(), kMostChunkHeader)));

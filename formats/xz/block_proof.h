@@ -34,7 +34,7 @@ class BlockProof {
 
  private:
   Result<void> choose(bool ended);
-  bool fits(const Settings& settings, bool ended);
+  Result<bool> fits(const Settings& settings, bool ended);
   Result<void> compare();
   Result<void> spend();
 

@@ -17,6 +17,7 @@
 #include "formats/xz/match_finder.h"
 
 #include "formats/checksums.h"
+#include "formats/xz/limits.h"
 
 #include <new>
 
@@ -44,6 +45,12 @@ std::size_t all_hash_entries(const Settings& settings) {
          (bytes > 3 ? kHash3Size : 0);
 }
 
+// A block whose content needs more of them is not encoded, so that no address space goes to the rest.
+std::size_t link_entries(const Settings& settings) {
+  const std::size_t all = (is_tree(settings.finder) ? 2 : 1) * (std::size_t{settings.dictionary_bytes} + 1);
+  return std::min<std::size_t>(all, kMostTableBytes / sizeof(std::uint32_t));
+}
+
 }  // namespace
 
 std::uint64_t table_bytes(const Settings& settings, std::uint64_t plain_bytes) {
@@ -61,7 +68,7 @@ MatchFinder::MatchFinder(const Settings& settings, Window& window, std::uint32_t
       hash_mask_(main_hash_mask(settings)),
       is_tree_(is_tree(settings.finder)),
       hash_(all_hash_entries(settings), LargeTable::Pages::usual),
-      links_((is_tree_ ? 2 : 1) * std::size_t{cyclic_size_}, LargeTable::Pages::large),
+      links_(link_entries(settings), LargeTable::Pages::large),
       position_(std::max(first, cyclic_size_)) {  // so that what is nowhere is out of reach
   switch (settings.finder) {
     case Finder::chain_3:

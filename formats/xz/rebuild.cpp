@@ -26,7 +26,7 @@ class Rebuilding : public ByteSource {
   }
 
  private:
-  static constexpr std::size_t kStepBytes = 256U << 10;
+  static constexpr std::size_t kStepBytes = 64U << 10;
 
   static Error does_not_fit() {
     return Error(ErrorCode::corrupt, "the corrections of an xz stream do not fit its content");
@@ -94,7 +94,8 @@ class Rebuilding : public ByteSource {
     return Where::in_block;
   }
 
-  // There is no more content. If it is a container, this is also when its digest is compared.
+  // There is no more content. If it is a container, this is also when its
+  // digest is compared.
   Result<void> expect_end() {
     std::uint8_t byte = 0;
     KIN_TRY_ASSIGN(const std::size_t got, plain_->read({&byte, 1}));
@@ -104,7 +105,8 @@ class Rebuilding : public ByteSource {
   Result<void> begin_block(const Record& record) {
     if (!settings_) return does_not_fit();
     if (table_bytes(*settings_, 0) > kMostTableBytes) return does_not_fit();
-    encoder_ = make_block_encoder(*settings_);
+    if (budget_ != nullptr) budget_->spend(kStepsOfEncoder);
+    KIN_TRY_ASSIGN(encoder_, make_block_encoder(*settings_));
     content_check_.emplace(check_);
     ready_ = record.header;
     unpadded_bytes_ = record.header.size();

@@ -60,7 +60,7 @@ constexpr Generator kGenerators[] = {random_bytes,     text_like,        compres
 
 Bytes encode(const Bytes& plain, const Settings& settings, std::size_t piece,
              std::uint32_t first_position = 0) {
-  const auto encoder = formats::xz::make_block_encoder(settings, first_position);
+  const auto encoder = value_of(formats::xz::make_block_encoder(settings, first_position));
   for (ByteView rest = plain; !rest.empty(); rest = rest.subspan(std::min(piece, rest.size())))
     encoder->add(rest.first(std::min(piece, rest.size())));
   encoder->finish();

@@ -114,3 +114,15 @@ TEST_CASE("a search that takes too long ends", "[xz]") {
   limits.search = &budget;
   CHECK(code_of(open_streams(liblzma_stream(text_like(1, 100'000), 6), limits)) == ErrorCode::unsupported);
 }
+
+TEST_CASE("encoders that are made for many small blocks count", "[xz]") {
+  const Bytes plain = text_like(1, 40'000);
+  const Bytes file = liblzma_blocks(plain, 0, 100);
+  SearchBudget little(SearchLimits{400 * kStepsOfEncoder / 2, 0}), usual;
+  ContainerLimits limits;
+  limits.search = &little;
+  CHECK(code_of(open_streams(file, limits)) == ErrorCode::unsupported);
+  usual.add_bytes(file.size());
+  limits.search = &usual;
+  CHECK((value_of(open_streams(file, limits)).plain == plain));
+}
