@@ -77,7 +77,7 @@ constexpr bool is_tree(Finder finder) { return (static_cast<std::uint32_t>(finde
 
 inline constexpr std::uint32_t kLeastDictionary = 4096;
 inline constexpr std::uint32_t kMostDictionary = 1U << 27;  // of a block that is opened
-inline constexpr std::uint32_t kMostDepth = 1U << 16;
+inline constexpr std::uint32_t kMostDepth = 1024;
 
 // All that decides what an encoder makes of plain bytes.
 struct Settings {

@@ -9,8 +9,8 @@
 //
 // It is not optimal. Prices are those of the model as it was, from tables that are made anew now and then; of
 // the ways to a node only one is kept; and some trials are left out where they seldom pay. Each of these
-// choices shows in the stream. So they are made as liblzma makes them (5.0 to 5.8), down to which comparison
-// is by "less" and which by "less or equal".
+// choices shows in the stream. So they are made as liblzma makes them (5.2.5 to 5.8), down to which
+// comparison is by "less" and which by "less or equal".
 #include "formats/xz/optimal_parser.h"
 
 namespace kin::formats::xz {

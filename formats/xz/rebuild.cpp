@@ -94,12 +94,13 @@ class Rebuilding : public ByteSource {
     return Where::in_block;
   }
 
-  // There is no more content. If it is a container, this is also when its
+  // There is no more content, and nothing behind the last record. If it is a container, this is also when its
   // digest is compared.
   Result<void> expect_end() {
     std::uint8_t byte = 0;
     KIN_TRY_ASSIGN(const std::size_t got, plain_->read({&byte, 1}));
-    return got == 0 ? Result<void>() : Result<void>(does_not_fit());
+    KIN_TRY_ASSIGN(const ByteView behind, corrections_.peek(1));
+    return got == 0 && behind.empty() ? Result<void>() : Result<void>(does_not_fit());
   }
 
   Result<void> begin_block(const Record& record) {

@@ -75,6 +75,12 @@ TEST_CASE("corrections of xz for other content are corrupt, or give other bytes"
   }
 }
 
+TEST_CASE("corrections of xz that go on behind their end are corrupt", "[xz]") {
+  Opened opened = value_of(open_streams(small_streams()[0]));
+  opened.corrections.push_back(0);
+  CHECK(code_of(rebuild_streams(opened.plain, opened.corrections)) == ErrorCode::corrupt);
+}
+
 TEST_CASE("corrections of xz of a later version are refused as such", "[xz]") {
   Opened opened = value_of(open_streams(small_streams()[0]));
   opened.corrections[0] = 2;
