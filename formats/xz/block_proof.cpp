@@ -14,7 +14,7 @@ constexpr std::size_t kTrialBytes = 1U << 20;
 constexpr std::size_t kGuessBytes = 128U << 10;
 // How much is encoded between two looks at what came out: wrong settings fail early.
 constexpr std::size_t kFirstTrialStep = 8U << 10, kMostTrialStep = 64U << 10;
-// And between two looks at the budget: the slowest content takes a second for some hundred KiB.
+// And between two looks at the budget.
 constexpr std::size_t kSliceBytes = 32U << 10;
 
 Error unlike_xz() { return Error(ErrorCode::unsupported, "xz: not as any known encoder writes it"); }
@@ -46,11 +46,11 @@ Result<void> BlockProof::add(const ChunkHeader& header, ByteView chunk, ByteView
     append(trial_, plain);
     return trial_.size() < (guess_ ? kGuessBytes : kTrialBytes) ? Result<void>() : choose(false);
   }
+  if (table_bytes(*settings_, plain_bytes_) > most_table_bytes_) return too_large();
   if (encoder_ == nullptr) {
     proven_bytes_ = plain_bytes_;
     return {};
   }
-  if (table_bytes(*settings_, plain_bytes_) > most_table_bytes_) return too_large();
   append(expected_, chunk);
   while (!plain.empty()) {
     const std::size_t size = std::min(plain.size(), kSliceBytes);
