@@ -1,5 +1,6 @@
 // A row per key and file, both big-endian in the row's key, so that RocksDB's order is that of numbers; its
-// value is empty. A question is one iterator between two bounds.
+// value is empty. A question is two iterators, one down and one up from the key, of which the nearer one
+// moves on: so a bound keeps the nearest, and not those that come first in the range.
 //
 // Nothing is logged and nothing synced: it lives as long as the command that asks.
 #include "store/rocks_key_store.h"
@@ -12,6 +13,7 @@
 #include <rocksdb/db.h>
 
 #include <array>
+#include <optional>
 
 namespace kin::store {
 namespace {
@@ -57,20 +59,29 @@ class RocksKeyStore : public KeyStore {
     return checked(database_->Put(options, slice_of(key_row(key, file)), ""));
   }
 
-  Result<std::vector<std::uint32_t>> find(std::uint64_t low, std::uint64_t high,
-                                          std::size_t most) const override {
+  Result<std::vector<std::uint32_t>> find_nearest(std::uint64_t key, std::uint64_t distance,
+                                                  std::size_t most) const override {
     std::vector<std::uint32_t> out;
-    const KeyRow first = key_row(low, 0), last = key_row(high, UINT32_MAX);
-    const std::unique_ptr<rocksdb::Iterator> at(database_->NewIterator({}));
-    for (at->Seek(slice_of(first)); at->Valid() && out.size() < most; at->Next()) {
-      const rocksdb::Slice row = at->key();
-      if (row.compare(slice_of(last)) > 0) break;
-      if (row.size() != last.size()) return Error(ErrorCode::corrupt, "the key store is damaged");
-      std::uint32_t file = 0;
-      for (std::size_t i = 8; i < row.size(); ++i) file = file << 8 | static_cast<std::uint8_t>(row[i]);
-      out.push_back(file);
+    const KeyRow last_of_key = key_row(key, UINT32_MAX);
+    const std::unique_ptr<rocksdb::Iterator> down(database_->NewIterator({}));
+    const std::unique_ptr<rocksdb::Iterator> up(database_->NewIterator({}));
+    down->SeekForPrev(slice_of(last_of_key));
+    up->Seek(slice_of(last_of_key));
+    if (up->Valid() && up->key() == slice_of(last_of_key)) up->Next();  // it is the other one's
+    while (out.size() < most) {
+      KIN_TRY_ASSIGN(const auto below, row_at(*down));
+      KIN_TRY_ASSIGN(const auto above, row_at(*up));
+      const bool has_below = below && key - below->key <= distance;
+      const bool has_above = above && above->key - key <= distance;
+      if (!has_below && !has_above) break;
+      if (has_below && (!has_above || key - below->key <= above->key - key)) {
+        out.push_back(below->file);
+        down->Prev();
+      } else {
+        out.push_back(above->file);
+        up->Next();
+      }
     }
-    KIN_TRY(checked(at->status()));
     return out;
   }
 
@@ -81,6 +92,25 @@ class RocksKeyStore : public KeyStore {
   }
 
  private:
+  struct Row {
+    std::uint64_t key = 0;
+    std::uint32_t file = 0;
+  };
+
+  // None: there are no more.
+  Result<std::optional<Row>> row_at(const rocksdb::Iterator& at) const {
+    if (!at.Valid()) {
+      KIN_TRY(checked(at.status()));
+      return std::optional<Row>();
+    }
+    const rocksdb::Slice bytes = at.key();
+    if (bytes.size() != sizeof(KeyRow)) return Error(ErrorCode::corrupt, "the key store is damaged");
+    Row out;
+    for (std::size_t i = 0; i < 8; ++i) out.key = out.key << 8 | static_cast<std::uint8_t>(bytes[i]);
+    for (std::size_t i = 8; i < 12; ++i) out.file = out.file << 8 | static_cast<std::uint8_t>(bytes[i]);
+    return std::optional<Row>(out);
+  }
+
   Result<void> checked(const rocksdb::Status& status) const {
     if (status.ok()) return {};
     return Error(status.IsNoSpace() ? ErrorCode::no_space : ErrorCode::io,

@@ -55,21 +55,29 @@ class ContentDiff {
     }
   }
 
+  // A changed file is compared with what has its name, and with nothing else.
+  void score_changed(const PrintIndex& index) {
+    for (std::uint32_t a = 0; a < a_.files.size(); ++a)
+      if (pair_of_a_[a] && pair_of_a_[a]->kind == ContentChange::Kind::changed)
+        pair_of_a_[a]->similarity = index.compare(a_.prints[a], b_.prints[*pair_of_a_[a]->b]).similarity;
+  }
+
+  // Among what is left of b.
   Result<void> pair_similar(double least, PrintIndex& index, const std::stop_token& stop) {
-    for (std::uint32_t b = 0; b < b_.files.size(); ++b) KIN_TRY(index.add(b, b_.prints[b]));
+    for (std::uint32_t b = 0; b < b_.files.size(); ++b)
+      if (!taken_b_[b]) KIN_TRY(index.add(b, b_.prints[b]));
+    FindLimits limits;
+    limits.least_similarity = least;
+    limits.most_looked_at = kMostLookedAt;
     for (std::uint32_t a = 0; a < a_.files.size(); ++a) {
       if (stop.stop_requested()) return interrupted();
-      const bool changed = pair_of_a_[a] && pair_of_a_[a]->kind == ContentChange::Kind::changed;
-      if (pair_of_a_[a] && !changed) continue;
-      FindLimits limits;
-      limits.least_similarity = changed ? 0 : least;
+      if (pair_of_a_[a]) continue;
       KIN_TRY_ASSIGN(const std::vector<Match> matches, index.find(a_.prints[a], limits));
       for (const Match& match : matches) {
-        if (changed ? match.file == *pair_of_a_[a]->b : !taken_b_[match.file]) {
-          if (!changed) pair(a, match.file, ContentChange::Kind::similar);
-          pair_of_a_[a]->similarity = match.similarity;
-          break;
-        }
+        if (taken_b_[match.file]) continue;
+        pair(a, match.file, ContentChange::Kind::similar);
+        pair_of_a_[a]->similarity = match.similarity;
+        break;
       }
     }
     return {};
@@ -87,6 +95,8 @@ class ContentDiff {
 
  private:
   static constexpr std::size_t kNoSet = SIZE_MAX;
+  // For each value, of the newest files that have it. More than groups needs: here each is paired once.
+  static constexpr std::size_t kMostLookedAt = 1024;
 
   bool is_equal(std::uint32_t a, std::uint32_t b) const {
     return set_of_a_[a] != kNoSet && set_of_a_[a] == set_of_b_[b];
@@ -113,6 +123,7 @@ Result<std::vector<ContentChange>> compare_by_content(
   KIN_TRY(diff.find_equal(on_skipped, stop));
   diff.pair_names(names_a, names_b);
   diff.pair_bytes();
+  diff.score_changed(index);
   KIN_TRY(diff.pair_similar(least_similarity, index, stop));
   return diff.result();
 }

@@ -55,6 +55,8 @@ class PrintIndex {
   // The best first. Of equal ones, that which shares what is rarer, then the newest. Depends on what was
   // added and in which order, and on nothing else.
   virtual Result<std::vector<Match>> find(const Print& print, const FindLimits& limits) = 0;
+  // The similarity of two prints, as find() would tell it, whatever was added; 0 where find() tells nothing.
+  virtual Match compare(const Print& print, const Print& other) const = 0;
 
   struct Counts {
     std::uint64_t candidates = 0;  // files that find() has looked at

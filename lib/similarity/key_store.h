@@ -1,5 +1,5 @@
-// KeyStore: numbers in their order, and the files that have them; a question is a range. The one thing that
-// SimiHash asks of a database. One thread at a time.
+// KeyStore: numbers in their order, and the files that have them; a question is what is near. The one thing
+// that SimiHash asks of a database. One thread at a time.
 #pragma once
 
 #include "lib/base/result.h"
@@ -16,9 +16,10 @@ class KeyStore {
   virtual ~KeyStore() = default;
 
   virtual Result<void> add(std::uint64_t key, std::uint32_t file) = 0;
-  // The files whose keys are in [low, high], in the order of keys, then of files; at most `most`.
-  virtual Result<std::vector<std::uint32_t>> find(std::uint64_t low, std::uint64_t high,
-                                                  std::size_t most) const = 0;
+  // The files whose keys differ from `key` by at most `distance`, the nearest first; at most `most`. At the
+  // same distance lower keys come first; of files that have `key` itself, the newest.
+  virtual Result<std::vector<std::uint32_t>> find_nearest(std::uint64_t key, std::uint64_t distance,
+                                                          std::size_t most) const = 0;
   // What it occupies, about.
   virtual std::uint64_t bytes() const = 0;
 };

@@ -7,8 +7,11 @@
 //
 // Rejected: sif's own way, which writes all pairs of value and file, sorts them, and then sorts the sets. It
 // answers all against all only, when all is read; and a value that half of the files have makes a set of half
-// of the files for each of them. Here such a value leads nowhere, and a caller may bound how many files per
-// value are looked at. So the time per value is bounded, and the whole is linear in the values.
+// of the files for each of them. Here a caller may bound how many files per value are looked at. So the time
+// per value is bounded, and the whole is linear in the values.
+//
+// Rejected as well: to leave out values that very many files have. Of many copies of a file, none would be
+// like another.
 // 32 to 64 bytes per value, and 12 per file that has it.
 #include "lib/similarity/shared_values_index.h"
 
@@ -25,6 +28,7 @@ class SharedValuesIndex : public PrintIndex {
 
   Result<void> add(std::uint32_t file, const Print& print) override;
   Result<std::vector<Match>> find(const Print& print, const FindLimits& limits) override;
+  Match compare(const Print& print, const Print& other) const override;
   std::uint64_t bytes() const override {
     return slots_.capacity() * sizeof(Slot) + postings_.capacity() * sizeof(Posting) +
            files_.capacity() * sizeof(Known) + tallies_.capacity() * sizeof(Tally);
@@ -117,7 +121,6 @@ Result<void> SharedValuesIndex::add(std::uint32_t file, const Print& print) {
 
 void SharedValuesIndex::tally(const Counted& value, std::uint32_t kind, std::size_t most) {
   const Slot& slot = slot_of(value.value);
-  if (slot.files > kCommonValueFiles) return;
   std::size_t left = most == 0 ? SIZE_MAX : most;
   for (std::uint32_t at = slot.newest; at != kNoPosting && left > 0; at = postings_[at].older, --left) {
     const Posting& posting = postings_[at];
@@ -160,6 +163,23 @@ Result<std::vector<Match>> SharedValuesIndex::find(const Print& print, const Fin
   std::vector<Match> out;
   for (std::size_t i = 0; i < most; ++i) out.push_back(ranked[i].match);
   return out;
+}
+
+Match SharedValuesIndex::compare(const Print& print, const Print& other) const {
+  if (print.kind != other.kind) return {};
+  SharedValues shared{print.values.size(), other.values.size(), 0, 0, 0};
+  const std::vector<Counted> theirs = counted(other);
+  auto at = theirs.begin();
+  for (const Counted& mine : counted(print)) {
+    while (at != theirs.end() && at->value < mine.value) ++at;
+    if (at == theirs.end()) break;
+    if (at->value != mine.value) continue;
+    shared.query_shared += mine.times;
+    shared.other_shared += at->times;
+    ++shared.distinct_shared;
+  }
+  if (shared.distinct_shared == 0) return {};
+  return {0, measure_(shared), measure_(shared.reversed())};
 }
 
 }  // namespace

@@ -6,9 +6,6 @@
 
 namespace kin {
 
-// A value that more files have says nothing, and leads nowhere; as in the feature store.
-inline constexpr std::uint32_t kCommonValueFiles = 4096;
-
 // What two prints have in common, from which a measure makes a similarity. Values that a print has several
 // times are counted as often.
 struct SharedValues {

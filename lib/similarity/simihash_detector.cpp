@@ -19,13 +19,13 @@
 #include "lib/similarity/simihash_tags.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace kin {
 namespace {
 
 constexpr double kSimihashTolerance = 0.01;     // of a file's size, for keys and for sum tables
 constexpr double kSimihashSizeTolerance = 0.1;  // by which sizes may differ
-constexpr unsigned kExtensionShift = 40;        // below it there is room for the keys of files of 2 TB
 
 using SimihashWeights = std::array<std::uint32_t, kSimihashTags>;
 constexpr SimihashWeights kUniformWeights = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
@@ -56,28 +56,16 @@ class SimihashIndex : public PrintIndex {
   Result<std::vector<Match>> find(const Print& print, const FindLimits& limits) override {
     std::vector<Match> out;
     if (print.values.empty()) return out;
-    const double bytes = static_cast<double>(print.file_bytes);
-    const std::uint64_t tolerance = static_cast<std::uint64_t>(kSimihashTolerance * bytes);
-    const std::uint64_t low = print.key - std::min(print.key, tolerance);
-    const std::uint64_t high = print.key + std::min(UINT64_MAX - print.key, tolerance);
+    const std::uint64_t tolerance = tolerance_of(print);
     const std::size_t most = limits.most_looked_at == 0 ? SIZE_MAX : limits.most_looked_at * kSimihashTags;
-    KIN_TRY_ASSIGN(const std::vector<std::uint32_t> near, keys_->find(low, high, most));
+    KIN_TRY_ASSIGN(const std::vector<std::uint32_t> near, keys_->find_nearest(print.key, tolerance, most));
     counts_.candidates += near.size();
     for (const std::uint32_t place : near) {
       const Known& other = known_[place];
-      const double other_bytes = static_cast<double>(other.bytes);
-      if (std::max(bytes, other_bytes) - std::min(bytes, other_bytes) > kSimihashSizeTolerance * bytes)
-        continue;
-      std::uint64_t distance = 0, total = 0;
-      for (std::size_t i = 0; i < kSimihashTags; ++i) {
-        distance += std::max(print.values[i], other.sums[i]) - std::min(print.values[i], other.sums[i]);
-        total += print.values[i] + other.sums[i];
-      }
-      if (distance > tolerance) continue;
+      const std::optional<double> similarity = table_similarity(print, other.bytes, other.sums);
+      if (!similarity) continue;
       ++counts_.matches;
-      const double similarity =
-          total == 0 ? 0 : 1 - static_cast<double>(distance) / static_cast<double>(total);
-      if (similarity >= limits.least_similarity) out.push_back({other.file, similarity, similarity});
+      if (*similarity >= limits.least_similarity) out.push_back({other.file, *similarity, *similarity});
     }
     std::sort(out.begin(), out.end(), [](const Match& a, const Match& b) {
       return a.similarity != b.similarity ? a.similarity > b.similarity : a.file > b.file;
@@ -86,9 +74,35 @@ class SimihashIndex : public PrintIndex {
     return out;
   }
 
+  Match compare(const Print& print, const Print& other) const override {
+    if (print.values.empty() || other.values.empty()) return {};
+    if (std::max(print.key, other.key) - std::min(print.key, other.key) > tolerance_of(print)) return {};
+    const double similarity = table_similarity(print, other.file_bytes, other.values).value_or(0);
+    return {0, similarity, similarity};
+  }
+
   std::uint64_t bytes() const override { return known_.capacity() * sizeof(Known) + keys_->bytes(); }
 
  private:
+  static std::uint64_t tolerance_of(const Print& print) {
+    return static_cast<std::uint64_t>(kSimihashTolerance * static_cast<double>(print.file_bytes));
+  }
+
+  // None: the sizes or the tables are too far apart.
+  static std::optional<double> table_similarity(const Print& print, std::uint64_t other_size,
+                                                std::span<const std::uint64_t> other_sums) {
+    const double bytes = static_cast<double>(print.file_bytes), other_bytes = static_cast<double>(other_size);
+    if (std::max(bytes, other_bytes) - std::min(bytes, other_bytes) > kSimihashSizeTolerance * bytes)
+      return std::nullopt;
+    std::uint64_t distance = 0, total = 0;
+    for (std::size_t i = 0; i < kSimihashTags; ++i) {
+      distance += std::max(print.values[i], other_sums[i]) - std::min(print.values[i], other_sums[i]);
+      total += print.values[i] + other_sums[i];
+    }
+    if (distance > tolerance_of(print)) return std::nullopt;
+    return total == 0 ? 0 : 1 - static_cast<double>(distance) / static_cast<double>(total);
+  }
+
   struct Known {
     std::uint32_t file = 0;
     std::uint64_t bytes = 0;
@@ -111,7 +125,8 @@ class SimihashDetector : public Detector {
     if (content.size() == 0) return out;
     out.values.assign(counter.sums().begin(), counter.sums().end());
     for (std::size_t i = 0; i < kSimihashTags; ++i) out.key += weights_[i] * counter.sums()[i];
-    if (extension_) out.key += extension_part(name) << kExtensionShift;
+    out.key = clamped_simihash_key(out.key);
+    if (extension_) out.key += extension_part(name) << kSimihashKeyBits;
     return out;
   }
 

@@ -47,6 +47,16 @@ assert lines[1]["path"] == "tree/sub/changed.txt" and lines[1]["delta"] < 1000, 
 assert all(line.get("path") != "tree/numbers" for line in lines), "itself"
 PYTHON
 run 0 similar tree/noise tree; says 'none of'
+# Of thousands of copies each is found, by each command.
+mkdir many many2
+seq 1 2000 >many/0
+python3 -c 'import shutil; [shutil.copy("many/0", f"many/{i}") for i in range(1, 4200)]'
+run 0 similar many/7 many --no-delta -n 5; [ "$(grep -c ' equal ' out)" = 5 ] || fail "copies are not like each other"
+(seq 1 1000; echo x; seq 1001 2000) >many2/0
+run 0 similar many2/0 many --no-delta -n 5; [ "$(grep -c ' many/' out)" = 5 ] || fail "nothing is like a file of many copies"
+run 0 groups many many2; says '1 groups of similar'
+run 0 compare many2 many; grep -Eq '^M +[1-9][0-9]* % 0$' out || fail "a changed file has nothing in common"
+rm -r many many2
 run 0 -r repo init --plain; run 0 -r repo backup tree
 run 0 -r repo similar tree/sub/changed.txt; says equal; says /tree/sub/changed.txt; says /tree/numbers
 (seq 1 4000; echo more; seq 4001 9000) >other/more

@@ -3,6 +3,7 @@
 
 #include "lib/similarity/key_store.h"
 
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -14,12 +15,20 @@ class MemoryKeyStore : public KeyStore {
     rows_.emplace(key, file);
     return {};
   }
-  Result<std::vector<std::uint32_t>> find(std::uint64_t low, std::uint64_t high,
-                                          std::size_t most) const override {
+  Result<std::vector<std::uint32_t>> find_nearest(std::uint64_t key, std::uint64_t distance,
+                                                  std::size_t most) const override {
     std::vector<std::uint32_t> out;
-    for (auto at = rows_.lower_bound({low, 0}); at != rows_.end() && at->first <= high && out.size() < most;
-         ++at)
-      out.push_back(at->second);
+    auto up = rows_.upper_bound({key, UINT32_MAX});
+    auto down = up;  // what is before it is next
+    while (out.size() < most) {
+      const bool has_below = down != rows_.begin() && key - std::prev(down)->first <= distance;
+      const bool has_above = up != rows_.end() && up->first - key <= distance;
+      if (!has_below && !has_above) break;
+      if (has_below && (!has_above || key - std::prev(down)->first <= up->first - key))
+        out.push_back((--down)->second);
+      else
+        out.push_back((up++)->second);
+    }
     return out;
   }
   std::uint64_t bytes() const override { return rows_.size() * 48; }

@@ -88,4 +88,29 @@ TEST_CASE("files of the same name that have nothing in common are changed all th
   CHECK(changes[0].similarity == 0);
 }
 
+TEST_CASE("how much of a changed file is left does not depend on other files", "[content_diff]") {
+  const testing::TempDir directory;
+  Side a(directory / "a_"), b(directory / "b_");
+  const Bytes before = testing::text_like(7, 20'000);
+  Bytes after = before;
+  after[10'000] ^= 1;
+  a.add("file", before);
+  b.add("file", after);
+  const auto similarity = [&] {
+    const auto index = value_of(find_detector("features")->make()->make_index(testing::MemoryKeyStore::make));
+    return value_of(
+               compare_by_content(a.files, a.names, b.files, b.names, 0.25, *index, [](const Error&) {}, {}))
+        .front()
+        .similarity;
+  };
+  const double alone = similarity();
+  CHECK(alone > 0.8);
+  for (int i = 0; i < 5'000; ++i) {  // as like it as the one of its name
+    b.files.files.push_back(b.files.files[0]);
+    b.files.prints.push_back(b.files.prints[0]);
+    b.names.push_back("more" + std::to_string(i));
+  }
+  CHECK(similarity() == alone);
+}
+
 }  // namespace kin

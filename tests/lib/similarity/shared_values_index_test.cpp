@@ -49,19 +49,30 @@ TEST_CASE("files of different kinds are not compared", "[shared_values_index]") 
   CHECK(value_of(index->find(print_with({1, 2, 3}, 0), {})).size() == 1);
 }
 
-TEST_CASE("a value that too many have leads nowhere, and a bound looks at the newest only",
+TEST_CASE("a value that very many have leads to all of them, and a bound looks at the newest only",
           "[shared_values_index]") {
+  constexpr std::uint32_t kFiles = 10'000;
   const auto index = make_shared_values_index(part_shared);
-  for (std::uint32_t file = 0; file < kCommonValueFiles; ++file)
+  for (std::uint32_t file = 0; file < kFiles; ++file)
     testing::require_ok(index->add(file, print_with({7, 1'000 + file})));
   FindLimits few;
   few.most_looked_at = 5;
   const auto found = value_of(index->find(print_with({7}), few));
   REQUIRE(found.size() == 5);
-  CHECK(found[0].file == kCommonValueFiles - 1);
-  CHECK(value_of(index->find(print_with({7}), {})).size() == kCommonValueFiles);
-  testing::require_ok(index->add(kCommonValueFiles, print_with({7})));
-  CHECK(value_of(index->find(print_with({7}), {})).empty());
+  CHECK(found[0].file == kFiles - 1);
+  CHECK(value_of(index->find(print_with({7}), {})).size() == kFiles);
+}
+
+TEST_CASE("two prints have the similarity that a search tells", "[shared_values_index]") {
+  const auto index = make_shared_values_index(part_shared);
+  const Print query = print_with({1, 2, 2, 3, 9}), other = print_with({2, 3, 3, 4});
+  testing::require_ok(index->add(1, other));
+  const auto found = value_of(index->find(query, {}));
+  REQUIRE(found.size() == 1);
+  CHECK(index->compare(query, other).similarity == found[0].similarity);
+  CHECK(index->compare(query, other).reverse == found[0].reverse);
+  CHECK(index->compare(query, print_with({4})).similarity == 0);
+  CHECK(index->compare(query, print_with({1, 2, 3}, 1)).similarity == 0);
 }
 
 TEST_CASE("limits keep the best, and what is similar in either direction", "[shared_values_index]") {

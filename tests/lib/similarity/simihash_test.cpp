@@ -97,4 +97,32 @@ TEST_CASE("a near key is not enough: size and sum table have to be near as well"
   CHECK(index->counts().matches == 2);
 }
 
+TEST_CASE("a bound on what is looked at keeps the nearest keys, not the lowest", "[simihash]") {
+  const auto detector = find_detector("simihash-uniform")->make();
+  const auto index = value_of(detector->make_index(testing::MemoryKeyStore::make));
+  const auto print = [](std::uint64_t first) {
+    Print out;
+    out.file_bytes = 100'000;
+    out.values.assign(kSimihashTags, 100);
+    out.values[0] = first;
+    for (const std::uint64_t value : out.values) out.key += value;
+    return out;
+  };
+  for (std::uint32_t file = 0; file < 100; ++file) testing::require_ok(index->add(file, print(5'000 + file)));
+  testing::require_ok(index->add(100, print(5'900)));
+  FindLimits limits;
+  limits.most_looked_at = 1;  // 16 keys, fewer than there are below
+  const auto found = value_of(index->find(print(5'900), limits));
+  REQUIRE(found.size() == kSimihashTags);
+  CHECK(found[0].file == 100);
+  CHECK(found[0].similarity == 1);
+  CHECK(index->compare(print(5'900), print(5'900)).similarity == 1);
+  CHECK(index->compare(print(5'900), print(9'000)).similarity == 0);
+}
+
+TEST_CASE("keys of files however large stay below the part of the suffix", "[simihash]") {
+  CHECK(clamped_simihash_key(std::uint64_t{1} << 50) == (std::uint64_t{1} << 40) - 1);
+  CHECK(clamped_simihash_key(12'345) == 12'345);
+}
+
 }  // namespace kin
