@@ -35,8 +35,8 @@ Result<bool> is_directory(const std::string& path) {
 
 Result<ExitCode> compare_files(Context& context, const CompareOptions& options) {
   const auto detector = make_detector(options.files);
-  KIN_TRY_ASSIGN(const auto a, FileContent::open(options.a));
-  KIN_TRY_ASSIGN(const auto b, FileContent::open(options.b));
+  KIN_TRY_ASSIGN(const auto a, FileContent::open(options.a, context.stop()));
+  KIN_TRY_ASSIGN(const auto b, FileContent::open(options.b, context.stop()));
   KIN_TRY_ASSIGN(const bool equal, have_equal_content(options.a, options.b, context.stop()));
   KIN_TRY_ASSIGN(const Print print_a, detector->print(*a, options.a));
   KIN_TRY_ASSIGN(const Print print_b, detector->print(*b, options.b));
@@ -45,7 +45,7 @@ Result<ExitCode> compare_files(Context& context, const CompareOptions& options) 
   KIN_TRY_ASSIGN(const std::vector<Match> matches, index->find(print_a, {}));
   const Match match = equal ? Match{0, 1, 1} : matches.empty() ? Match{} : matches.front();
   DeltaCost cost;
-  KIN_TRY_ASSIGN(const std::uint64_t delta, cost.of_files(options.a, options.b));
+  KIN_TRY_ASSIGN(const std::uint64_t delta, cost.of_files(options.a, options.b, context.stop()));
   if (equal)
     context.print_always("equal");
   else

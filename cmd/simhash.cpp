@@ -20,8 +20,9 @@ struct SimhashOptions {
   std::vector<std::string> files;
 };
 
-Result<Shingleprint> hash_file(ShingleSampler& sampler, const std::string& path) {
-  KIN_TRY_ASSIGN(const auto file, FileContent::open(path));
+Result<Shingleprint> hash_file(ShingleSampler& sampler, const std::string& path,
+                               const std::stop_token& stop) {
+  KIN_TRY_ASSIGN(const auto file, FileContent::open(path, stop));
   auto read = for_each_piece(*file, 0, [&](ByteView bytes, std::uint64_t) { sampler.add(bytes); });
   Shingleprint out = sampler.finish();
   KIN_TRY(std::move(read));
@@ -84,7 +85,7 @@ Result<void> Simhash::hash_all(
     return [this, sampler, files](std::size_t first, const Stage::Emit& emit) {
       Prints prints;
       for (std::size_t i = first; i < std::min(first + kFilesPerJob, files); ++i)
-        prints.push_back(hash_file(*sampler, options_.files[i]));
+        prints.push_back(hash_file(*sampler, options_.files[i], context_.stop()));
       emit(std::move(prints), 4 * options_.shingles.features * kFilesPerJob);
     };
   });
@@ -101,6 +102,7 @@ Result<void> Simhash::hash_all(
     if (context_.stop().stop_requested()) return interrupted();
     auto prints = stage.next();
     if (!prints) break;
+    if (context_.stop().stop_requested()) return interrupted();
     submit();
     for (Result<Shingleprint>& print : *prints) KIN_TRY(use(options_.files[next++], std::move(print)));
   }
@@ -118,8 +120,9 @@ Result<ExitCode> Simhash::print() {
     return Error(ErrorCode::invalid_argument, "simhash: one file, or -w or -m for several");
   ShingleSampler sampler(options_.shingles);
   const bool from_stdin = options_.files.empty();
-  KIN_TRY_ASSIGN(const Shingleprint print,
-                 from_stdin ? hash_stdin(sampler, context_.stop()) : hash_file(sampler, options_.files[0]));
+  KIN_TRY_ASSIGN(const Shingleprint print, from_stdin
+                                               ? hash_stdin(sampler, context_.stop())
+                                               : hash_file(sampler, options_.files[0], context_.stop()));
   if (print.features.empty()) return too_short(from_stdin ? "stdin" : options_.files[0], options_);
   if (::isatty(STDOUT_FILENO) != 0)
     return Error(ErrorCode::invalid_argument,

@@ -31,7 +31,7 @@ class Similar {
       : context_(context), options_(options), skipped_(context) {}
 
   Result<ExitCode> run() {
-    KIN_TRY_ASSIGN(content_, FileContent::open(options_.file));
+    KIN_TRY_ASSIGN(content_, FileContent::open(options_.file, context_.stop()));
     return options_.files.paths.empty() ? in_repository() : among_files();
   }
 
@@ -73,6 +73,16 @@ Result<ExitCode> Similar::among_files() {
   limits.most_matches = options_.most;
   limits.least_similarity = least_similarity(options_.files, *detector);
   KIN_TRY_ASSIGN(std::vector<Match> matches, index->find(query, limits));
+  const bool too_short = query.values.empty();
+  if (too_short) {
+    context_.print(fmt::format("{} is too short for {}: only equal files are looked for",
+                               printable(options_.file), options_.files.method));
+    for (std::uint32_t at = 0; at < files.files.size() && matches.size() < options_.most; ++at) {
+      if (files.prints[at] != query) continue;
+      const auto equal = have_equal_content(options_.file, files.files[at].path, context_.stop());
+      if (equal && *equal) matches.push_back({at, 1, 1});
+    }
+  }
   // Not those that have little of FILE, though they be contained in it.
   std::erase_if(matches, [&](const Match& match) { return match.similarity < limits.least_similarity; });
   const auto is_equal = [&](const Match& match) {
@@ -83,11 +93,13 @@ Result<ExitCode> Similar::among_files() {
   if (!matches.empty()) head("path");
   DeltaCost cost;
   for (const Match& match : matches) {
+    if (context_.stop().stop_requested()) return interrupted();
     const ComparedFile& file = files.files[match.file];
     const bool equal = &match - matches.data() < first_other - matches.begin();
     std::optional<std::uint64_t> delta;
     if (!options_.no_delta) {
-      const auto bytes = cost.of_files(file.path, options_.file);
+      const auto bytes = cost.of_files(file.path, options_.file, context_.stop());
+      if (context_.stop().stop_requested()) return interrupted();
       if (bytes) delta = *bytes;
     }
     row(equal ? "equal" : percent_text(match.similarity), file.size, delta, printable(file.path));

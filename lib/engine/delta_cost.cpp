@@ -42,9 +42,10 @@ Result<std::uint64_t> DeltaCost::of(ByteView base, ByteView target) {
   return std::min<std::uint64_t>(payload.size(), target.size());
 }
 
-Result<std::uint64_t> DeltaCost::of_files(const std::string& base, const std::string& target) {
+Result<std::uint64_t> DeltaCost::of_files(const std::string& base, const std::string& target,
+                                          const std::stop_token& stop) {
   KIN_TRY_ASSIGN(const auto from, FileContent::open(base));
-  KIN_TRY_ASSIGN(const auto to, FileContent::open(target));
+  KIN_TRY_ASSIGN(const auto to, FileContent::open(target, stop));
   if (from->size() > kInMemoryBytes || to->size() > kInMemoryBytes) return vcdiff_bytes(base, *to);
   KIN_TRY_ASSIGN(const Bytes base_content, read_file(base, kInMemoryBytes));
   KIN_TRY_ASSIGN(const Bytes content, read_file(target, kInMemoryBytes));

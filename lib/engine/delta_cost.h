@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 namespace kin {
@@ -19,7 +20,8 @@ class DeltaCost {
   DeltaCost();
 
   // Bytes of `target` as the difference from `base`: files, of any size.
-  Result<std::uint64_t> of_files(const std::string& base, const std::string& target);
+  Result<std::uint64_t> of_files(const std::string& base, const std::string& target,
+                                 const std::stop_token& stop = {});
   // The same of content; an empty base is none.
   Result<std::uint64_t> of(ByteView base, ByteView target);
 

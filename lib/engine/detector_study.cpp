@@ -124,6 +124,40 @@ std::vector<std::uint32_t> take_sample(const std::vector<ComparedFile>& files, s
   return out;
 }
 
+struct TimedPrints {
+  PrintedFiles printed;
+  double seconds = 0;  // of CPU
+};
+
+// By each detector. What one of them cannot read is taken out for all, `files` included, so that they are
+// tried on the same files.
+Result<std::vector<TimedPrints>> print_by_all(std::vector<ComparedFile>& files,
+                                              const std::vector<const DetectorEntry*>& detectors,
+                                              const OnSkippedFile& on_skipped,
+                                              const std::function<void(const std::string&)>& progress,
+                                              const std::stop_token& stop) {
+  std::vector<TimedPrints> out;
+  for (const DetectorEntry* entry : detectors) {
+    progress(std::string("files by ") + entry->name);
+    const double began = cpu_now();
+    KIN_TRY_ASSIGN(PrintedFiles printed, print_files(files, *entry->make(), 1, on_skipped, stop));
+    const double seconds = cpu_now() - began;
+    files = printed.files;
+    out.push_back({std::move(printed), seconds});
+  }
+  for (TimedPrints& prints : out) {
+    if (prints.printed.files.size() == files.size()) continue;
+    PrintedFiles left;
+    for (std::size_t i = 0; i < prints.printed.files.size() && left.files.size() < files.size(); ++i) {
+      if (prints.printed.files[i].path != files[left.files.size()].path) continue;
+      left.files.push_back(std::move(prints.printed.files[i]));
+      left.prints.push_back(std::move(prints.printed.prints[i]));
+    }
+    prints.printed = std::move(left);
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<StudyResult> study_detectors(const std::vector<ComparedFile>& all, const StudyOptions& options,
@@ -133,10 +167,12 @@ Result<StudyResult> study_detectors(const std::vector<ComparedFile>& all, const 
   StudyResult out;
   std::vector<ComparedFile> files;
   for (const ComparedFile& file : all)
-    if (file.size <= kMostStudiedBytes && FileContent::open(file.path))
+    if (file.size <= kMostStudiedBytes)
       files.push_back(file);
     else
       ++out.left_out;
+  KIN_TRY_ASSIGN(const std::vector<TimedPrints> all_prints,
+                 print_by_all(files, options.detectors, on_skipped, progress, stop));
   const std::vector<std::uint32_t> sample = take_sample(files, options.sample);
   PairCosts costs(files, options.jobs);
   for (std::uint32_t at = 0; at < files.size(); ++at) costs.want(kNoBase, at);
@@ -144,17 +180,13 @@ Result<StudyResult> study_detectors(const std::vector<ComparedFile>& all, const 
     for (const std::uint32_t base : sample)
       if (base != target) costs.want(base, target);
   std::vector<Choices> choices;
-  for (const DetectorEntry* entry : options.detectors) {
-    progress(std::string("files by ") + entry->name);
-    const auto detector = entry->make();
-    const double began = cpu_now();
-    KIN_TRY_ASSIGN(const PrintedFiles printed, print_files(files, *detector, 1, on_skipped, stop));
-    const double seconds = cpu_now() - began;
-    if (printed.files.size() != files.size())
-      return Error(ErrorCode::io, "files changed while they were studied");
-    KIN_TRY_ASSIGN(Choices chosen, choose_bases(printed, *detector, sample, make_keys, stop));
+  for (std::size_t i = 0; i < options.detectors.size(); ++i) {
+    const DetectorEntry* const entry = options.detectors[i];
+    progress(std::string("kin by ") + entry->name);
+    KIN_TRY_ASSIGN(Choices chosen,
+                   choose_bases(all_prints[i].printed, *entry->make(), sample, make_keys, stop));
     chosen.study.detector = entry;
-    chosen.study.print_seconds = seconds;
+    chosen.study.print_seconds = all_prints[i].seconds;
     for (std::uint32_t at = 0; at < files.size(); ++at)
       if (chosen.bases[at] != kNoBase) costs.want(chosen.bases[at], at);
     choices.push_back(std::move(chosen));

@@ -70,7 +70,7 @@ Result<PrintedFiles> print_files(std::vector<ComparedFile> files, const Detector
   std::vector<std::optional<Print>> prints(files.size());
   Mutex mutex;
   const auto print_one = [&](std::size_t at) -> Result<Print> {
-    KIN_TRY_ASSIGN(const auto content, FileContent::open_found(files[at].path));
+    KIN_TRY_ASSIGN(const auto content, FileContent::open_found(files[at].path, stop));
     KIN_TRY_ASSIGN(Print print, detector.print(*content, files[at].path));
     return print;
   };
@@ -85,6 +85,8 @@ Result<PrintedFiles> print_files(std::vector<ComparedFile> files, const Detector
               auto print = print_one(at);
               if (print) {
                 prints[at] = *std::move(print);
+              } else if (stop.stop_requested()) {
+                return interrupted();
               } else {
                 MutexLock lock(mutex);
                 on_skipped(print.error());

@@ -25,29 +25,31 @@ Error not_a_file(const std::string& path, mode_t mode) {
 
 }  // namespace
 
-Result<std::unique_ptr<FileContent>> FileContent::open(const std::string& path) {
+Result<std::unique_ptr<FileContent>> FileContent::open(const std::string& path, std::stop_token stop) {
   // First by a descriptor that only names it: to open a FIFO waits for a writer, and a tape rewinds.
   struct stat info {};
   const Fd named(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!named || ::fstat(named.get(), &info) != 0) return errno_error("cannot open", path);
   if (!S_ISREG(info.st_mode)) return not_a_file(path, info.st_mode);
-  return open_with(path, 0);
+  return open_with(path, 0, std::move(stop));
 }
 
-Result<std::unique_ptr<FileContent>> FileContent::open_found(const std::string& path) {
-  return open_with(path, O_NOFOLLOW);
+Result<std::unique_ptr<FileContent>> FileContent::open_found(const std::string& path, std::stop_token stop) {
+  return open_with(path, O_NOFOLLOW, std::move(stop));
 }
 
-Result<std::unique_ptr<FileContent>> FileContent::open_with(const std::string& path, int flags) {
+Result<std::unique_ptr<FileContent>> FileContent::open_with(const std::string& path, int flags,
+                                                            std::stop_token stop) {
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags));
   struct stat info {};
   if (!fd || ::fstat(fd.get(), &info) != 0) return errno_error("cannot open", path);
   if (!S_ISREG(info.st_mode)) return not_a_file(path, info.st_mode);  // it was replaced meanwhile
   return std::unique_ptr<FileContent>(
-      new FileContent(std::move(fd), path, static_cast<std::uint64_t>(info.st_size)));
+      new FileContent(std::move(fd), path, static_cast<std::uint64_t>(info.st_size), std::move(stop)));
 }
 
 Result<std::size_t> FileContent::read_at(std::uint64_t offset, std::span<std::uint8_t> into) {
+  if (stop_.stop_requested()) return interrupted();
   return read_up_to_at(fd_.get(), into, offset, path_);
 }
 

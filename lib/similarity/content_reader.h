@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 namespace kin {
@@ -27,21 +28,24 @@ class ContentReader {
 // neither waits nor has effects.
 class FileContent : public ContentReader {
  public:
-  static Result<std::unique_ptr<FileContent>> open(const std::string& path);
+  // Once `stop` is asked for, reading is interrupted.
+  static Result<std::unique_ptr<FileContent>> open(const std::string& path, std::stop_token stop = {});
   // What was a regular file a moment ago, and no link: with half of the calls.
-  static Result<std::unique_ptr<FileContent>> open_found(const std::string& path);
+  static Result<std::unique_ptr<FileContent>> open_found(const std::string& path, std::stop_token stop = {});
 
   std::uint64_t size() const override { return size_; }
   Result<std::size_t> read_at(std::uint64_t offset, std::span<std::uint8_t> into) override;
 
  private:
-  FileContent(Fd fd, std::string path, std::uint64_t size)
-      : fd_(std::move(fd)), path_(std::move(path)), size_(size) {}
-  static Result<std::unique_ptr<FileContent>> open_with(const std::string& path, int flags);
+  FileContent(Fd fd, std::string path, std::uint64_t size, std::stop_token stop)
+      : fd_(std::move(fd)), path_(std::move(path)), size_(size), stop_(std::move(stop)) {}
+  static Result<std::unique_ptr<FileContent>> open_with(const std::string& path, int flags,
+                                                        std::stop_token stop);
 
   Fd fd_;
   std::string path_;
   std::uint64_t size_;
+  std::stop_token stop_;
 };
 
 // Borrows the bytes.

@@ -40,6 +40,10 @@ class FeaturesDetector : public Detector {
                        content.read_at(offset + filled, std::span(buffer).subspan(filled)));
         filled += read;
         ended = filled < buffer.size();
+        if (!ended && buffer.size() < Scanner::kMostBytes) {  // it is longer than its size says
+          buffer.resize(std::min(2 * buffer.size(), std::size_t{Scanner::kMostBytes}));
+          continue;
+        }
       }
       if (filled == 0) break;
       const ByteView bytes = ByteView(buffer).first(filled);

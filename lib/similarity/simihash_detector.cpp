@@ -121,8 +121,8 @@ class SimihashDetector : public Detector {
     TagCounter counter;
     KIN_TRY(for_each_piece(content, 0, [&](ByteView bytes, std::uint64_t) { counter.add(bytes); }));
     Print out;
-    out.file_bytes = content.size();
-    if (content.size() == 0) return out;
+    out.file_bytes = counter.bytes();
+    if (out.file_bytes == 0) return out;
     out.values.assign(counter.sums().begin(), counter.sums().end());
     for (std::size_t i = 0; i < kSimihashTags; ++i) out.key += weights_[i] * counter.sums()[i];
     out.key = clamped_simihash_key(out.key);

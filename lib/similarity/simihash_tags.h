@@ -28,6 +28,7 @@ class TagCounter {
  public:
   void add(ByteView bytes);
   const std::array<std::uint64_t, kSimihashTags>& sums() const { return sums_; }
+  std::uint64_t bytes() const { return bytes_; }
 
  private:
   std::array<std::uint64_t, kSimihashTags> sums_{};

@@ -78,6 +78,20 @@ grep -Eq '^M +[0-9]+ % sub/changed.txt$' out && grep -Eq '^S +[0-9]+ % sub/copy 
 says '4 equal, 1 changed, 1 renamed, 1 similar, 1 only in the first, 1 only in the second'
 run 2 compare tree tree/noise; run 14 compare tree none
 
+run 0 compare /proc/version /proc/cmdline; if grep -qx equal out; then fail "files without a size are equal"; fi
+cat /proc/version >version; run 0 compare /proc/version version; grep -qx equal out || fail "a file without a size differs from its copy"
+# Too short for the method: equal files are found nevertheless.
+run 0 similar tree/tiny tree; says 'tree/tiny is too short for features'; grep -Eq '^ +equal .* tree/tiny2$' out || fail "no equal file"
+# A signal is heard while one file is read.
+truncate -s 1T huge
+for command in 'groups huge' 'similar huge tree' 'similar tree/noise huge' 'compare huge huge' 'simhash -m huge huge'; do
+  # shellcheck disable=SC2086
+  "$KIN" $command >out 2>err & pid=$!
+  sleep .5; kill -TERM "$pid"; code=0; wait "$pid" || code=$?
+  [ "$code" = 130 ] || fail "kin $command: exit code $code after SIGTERM"
+done
+rm huge
+
 # The study.
 run 0 --json study detectors tree --html study.html --sample 8 --all
 python3 - <<'PYTHON'

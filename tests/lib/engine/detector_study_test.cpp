@@ -5,6 +5,7 @@
 #include "tests/support/random_bytes.h"
 #include "tests/support/temp_dir.h"
 
+#include <filesystem>
 #include <fstream>
 
 namespace kin {
@@ -49,7 +50,7 @@ TEST_CASE("a study counts bases, bytes and recall of each detector", "[detector_
   }
 }
 
-TEST_CASE("a study leaves out what cannot be opened or is too large, and takes no files at all",
+TEST_CASE("a study names what cannot be opened, leaves out what is too large, and takes no files at all",
           "[detector_study]") {
   const testing::TempDir directory;
   std::vector<ComparedFile> files = write_pairs(directory);
@@ -58,13 +59,36 @@ TEST_CASE("a study leaves out what cannot be opened or is too large, and takes n
   StudyOptions options;
   options.detectors = {find_detector("tsa")};
   options.sample = 0;
+  std::string told;
   const auto study = [&](const std::vector<ComparedFile>& of) {
     return testing::value_of(study_detectors(
-        of, options, testing::MemoryKeyStore::make, [](const Error&) {}, [](const std::string&) {}, {}));
+        of, options, testing::MemoryKeyStore::make, [&](const Error& error) { told += error.message(); },
+        [](const std::string&) {}, {}));
   };
-  CHECK(study(files).left_out == 2);
-  CHECK(study(files).files == 10);
+  const StudyResult result = study(files);
+  CHECK(result.left_out == 1);
+  CHECK(result.files == 10);
+  CHECK(told.find("none: No such file") != std::string::npos);
   CHECK(study({}).files == 0);
+}
+
+TEST_CASE("a file that vanishes during a study is told of once, and the others go on", "[detector_study]") {
+  const testing::TempDir directory;
+  const std::vector<ComparedFile> files = write_pairs(directory);
+  StudyOptions options;
+  options.detectors = {find_detector("features"), find_detector("sif"), find_detector("tsa")};
+  int told = 0;
+  const StudyResult result = testing::value_of(study_detectors(
+      files, options, testing::MemoryKeyStore::make, [&](const Error&) { ++told; },
+      [&](const std::string& what) {
+        if (what == "files by sif") std::filesystem::remove(files[4].path);
+      },
+      {}));
+  CHECK(told == 1);
+  CHECK(result.files == 9);
+  CHECK(result.left_out == 0);
+  REQUIRE(result.detectors.size() == 3);
+  for (const DetectorStudy& study : result.detectors) CHECK(study.useful == 4);
 }
 
 }  // namespace kin

@@ -40,6 +40,12 @@ TEST_CASE("what is no regular file is refused without waiting for it", "[content
 TEST_CASE("a file is read where asked, and not beyond its end", "[content_reader]") {
   const testing::TempDir directory;
   std::ofstream(directory / "file") << "0123456789";
+  std::stop_source stop;
+  const auto stopped = testing::value_of(FileContent::open(directory / "file", stop.get_token()));
+  Bytes some(10);
+  CHECK(stopped->read_at(0, some).has_value());
+  stop.request_stop();
+  CHECK(testing::code_of(stopped->read_at(0, some)) == ErrorCode::cancelled);
   const auto file = testing::value_of(FileContent::open(directory / "file"));
   CHECK(file->size() == 10);
   Bytes into(6);
