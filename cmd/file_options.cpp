@@ -4,9 +4,15 @@
 #include "lib/base/text.h"
 #include "store/rocks_key_store.h"
 
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
 
 namespace kin::cmd {
+
+std::string is_a_number(const std::string& text) {
+  return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is not a number" : "";
+}
 
 void add_method_option(CLI::App& app, FileOptions& options) {
   std::vector<std::string> names;
@@ -14,7 +20,8 @@ void add_method_option(CLI::App& app, FileOptions& options) {
   app.add_option("--method", options.method, "how files are compared (default features)")
       ->check(CLI::IsMember(names));
   app.add_option("--min-similarity", options.min_similarity, "in percent (default 25; simihash 90)")
-      ->check(CLI::Range(0, 1000));
+      ->check(CLI::Range(0.0, 1000.0))
+      ->check(is_a_number);
 }
 
 void add_file_options(CLI::App& app, FileOptions& options) {
@@ -59,9 +66,13 @@ double least_similarity(const FileOptions& options, const Detector& detector) {
 }
 
 MakeKeyStore key_stores(const Context& context) {
-  std::error_code ignored;
-  const std::string parent = context.options.no_cache ? std::filesystem::temp_directory_path(ignored).string()
+  std::error_code failed;
+  const std::string parent = context.options.no_cache ? std::filesystem::temp_directory_path(failed).string()
                                                       : cache_directory(context);
+  if (failed)
+    return []() -> Result<std::unique_ptr<KeyStore>> {
+      return Error(ErrorCode::io, "no place for temporary files: TMPDIR is not a directory that can be used");
+    };
   return [parent] { return store::make_rocks_key_store(parent); };
 }
 

@@ -19,6 +19,7 @@ struct FileOptions {
 // All but PATH, which each command names in its own way.
 void add_file_options(CLI::App& app, FileOptions& options);
 void add_method_option(CLI::App& app, FileOptions& options);
+std::string is_a_number(const std::string& text);  // a check of CLI11, whose ranges let "nan" pass
 
 Result<WalkOptions> file_sources(const std::vector<std::string>& paths, const FileOptions& options);
 Result<FileRules> file_rules(const FileOptions& options);

@@ -37,7 +37,21 @@ Result<GroupsResult> find_groups(Context& context, const GroupsOptions& options,
   return out;
 }
 
+Result<void> check_interesting(const GroupsOptions& options) {
+  if (!options.interesting) return {};
+  if (!make_detector(options.files)->values_are_a_set())
+    return Error(
+        ErrorCode::invalid_argument,
+        fmt::format("--interesting needs values that files share, and {} counts: take another method",
+                    options.files.method));
+  if (options.pairs.same_suffix || options.pairs.most_size_ratio != 0)
+    return Error(ErrorCode::invalid_argument,
+                 "--interesting is about sets, and goes with neither --same-suffix nor --size-ratio");
+  return {};
+}
+
 Result<ExitCode> run_groups(Context& context, const GroupsOptions& options) {
+  KIN_TRY(check_interesting(options));
   KIN_TRY(choose_form(context, false, options.html));
   if (!options.html.empty()) {
     // To fail now, and not when all the work is done.
@@ -62,7 +76,8 @@ Action define_groups(CLI::App& app) {
   app.add_flag("--same-suffix", options->pairs.same_suffix, "only files with the same suffix are similar");
   app.add_option("--size-ratio", options->pairs.most_size_ratio,
                  "only files of which one is at most so many times the other")
-      ->check(CLI::Range(1.0, 1e9));
+      ->check(CLI::Range(1.0, 1e9))
+      ->check(is_a_number);
   app.add_flag("--overlapping", options->overlapping,
                "a list for each file of all that are like it, as sif does");
   app.add_flag("--interesting", options->interesting, "also the largest sets whose files all share enough");

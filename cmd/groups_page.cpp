@@ -6,6 +6,7 @@
 #include "lib/base/text.h"
 
 #include <algorithm>
+#include <set>
 
 namespace kin::cmd {
 namespace {
@@ -25,7 +26,11 @@ Json group_file_json(const GroupsResult& result, std::uint32_t at) {
 
 std::uint64_t GroupsResult::equal_bytes() const {
   std::uint64_t out = 0;
-  for (const auto& set : equal) out += (set.size() - 1) * file(set.front()).size;
+  for (const auto& set : equal) {
+    std::set<std::pair<std::uint64_t, std::uint64_t>> inodes;  // names of one file take no room
+    for (const std::uint32_t at : set) inodes.emplace(file(at).device, file(at).inode);
+    out += (inodes.size() - 1) * file(set.front()).size;
+  }
   return out;
 }
 

@@ -177,8 +177,10 @@ Result<ExitCode> Simhash::compare() {
   Shingleprint prints[2];
   for (std::size_t i = 0; i < 2; ++i) {
     const std::string& path = options_.files[i];
-    KIN_TRY(FileContent::open(path));  // a FIFO would be waited for
-    KIN_TRY_ASSIGN(const Bytes bytes, read_file(path, kMostSimFileBytes));
+    KIN_TRY_ASSIGN(const auto file, FileContent::open(path));  // a FIFO would be waited for
+    Bytes bytes(kMostSimFileBytes + 4);                        // one feature more shows that it is longer
+    KIN_TRY_ASSIGN(const std::size_t size, file->read_at(0, bytes));
+    bytes.resize(size);
     auto print = decode_shingleprint(bytes);
     if (!print) return std::move(print).error().context(printable(path));
     prints[i] = *std::move(print);

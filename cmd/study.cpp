@@ -152,7 +152,7 @@ Action define_study(CLI::App& app) {
       ->check(CLI::IsMember(names));
   app.add_flag("--all", options->all, "also the variants of detectors");
   app.add_option("--sample", options->sample, "files of which every pair is tried (default 200)")
-      ->check(CLI::Range(0, 5000));
+      ->check(CLI::Range(0, 1000));
   app.add_option("--html", options->html, "also write a page with plots to this file");
   app.add_option("-e,--exclude", options->files.exclude, "leave out what matches this pattern")
       ->allow_extra_args(false);

@@ -79,6 +79,8 @@ class Detector {
   virtual Result<std::unique_ptr<PrintIndex>> make_index(const MakeKeyStore& make_keys) const = 0;
   // A similarity from which on files should be shown to people who said nothing else.
   virtual double usual_similarity() const { return 0.25; }
+  // Whether files that have a value in common have something in common.
+  virtual bool values_are_a_set() const { return true; }
 };
 
 struct DetectorEntry {

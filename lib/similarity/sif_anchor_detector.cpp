@@ -28,7 +28,7 @@ class SifAnchorDetector : public Detector {
       out.checksum = crc32(offset == 0 ? bytes : bytes.subspan(kOverlap), out.checksum);
       for (std::size_t at = 0; at + kSifBytes <= bytes.size(); ++at) {
         if (!anchors_.contains(AnchorSet::load(bytes.data() + at)) || offset + at < free_from) continue;
-        const std::uint32_t fingerprint = SifPolynomial::of(bytes.data() + at);
+        const std::uint64_t fingerprint = SifPolynomial::of(bytes.data() + at);
         out.values.push_back(fingerprint & (SifPolynomial::kModulus - 1));
         free_from = offset + at + kSifBytes;
         at += kSifBytes - 1;

@@ -20,18 +20,18 @@
 namespace kin {
 namespace {
 
-constexpr std::uint32_t kSifChosenMask = 0xff;
+constexpr std::uint64_t kSifChosenMask = 0xff;
 
-constexpr std::array<std::uint32_t, 256> make_sif_leaving() {
-  std::uint32_t power = 1;
+constexpr std::array<std::uint64_t, 256> make_sif_leaving() {
+  std::uint64_t power = 1;
   for (std::size_t i = 0; i < kSifBytes; ++i) power *= SifPolynomial::kPrime;
-  std::array<std::uint32_t, 256> out{};
-  for (std::uint32_t byte = 0; byte < 256; ++byte) out[byte] = (byte + 1) * power;
+  std::array<std::uint64_t, 256> out{};
+  for (std::uint64_t byte = 0; byte < 256; ++byte) out[byte] = (byte + 1) * power;
   return out;
 }
 
 // What a byte is worth when it leaves the window.
-constexpr std::array<std::uint32_t, 256> kSifLeaving = make_sif_leaving();
+constexpr std::array<std::uint64_t, 256> kSifLeaving = make_sif_leaving();
 
 class SifDetector : public Detector {
  public:
@@ -45,7 +45,7 @@ class SifDetector : public Detector {
       out.checksum = crc32(offset == 0 ? bytes : bytes.subspan(kOverlap), out.checksum);
       if (bytes.size() < kSifBytes) return;
       const std::uint8_t* const data = bytes.data();
-      std::uint32_t fingerprint = SifPolynomial::of(data);
+      std::uint64_t fingerprint = SifPolynomial::of(data);
       for (std::size_t at = 0;; ++at) {
         if ((fingerprint & kSifChosenMask) == 0 && offset + at >= free_from && !is_sif_run(data + at)) {
           out.values.push_back((fingerprint & (SifPolynomial::kModulus - 1)) >> 8);

@@ -4,8 +4,8 @@
 
 namespace kin {
 
-std::uint32_t SifPolynomial::of(const std::uint8_t* bytes) {
-  std::uint32_t out = 0;
+std::uint64_t SifPolynomial::of(const std::uint8_t* bytes) {
+  std::uint64_t out = 0;
   for (std::size_t i = 0; i < kSifBytes; ++i) out = add(out, bytes[i]);
   return out;
 }

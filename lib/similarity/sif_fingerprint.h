@@ -8,18 +8,19 @@ namespace kin {
 
 inline constexpr std::size_t kSifBytes = 50;  // that a fingerprint is of
 
-// t1 p^49 + t2 p^48 + ... + t50, modulo 2^30, with p a prime. Its low bits depend on the low bits of p and of
-// the bytes alone; p is 3 modulo 8, so that its powers take the most values that they can there. Every byte
+// t1 p^49 + t2 p^48 + ... + t50, modulo 2^60, with p a prime. (The paper's modulus is 2^30: of that, 22 bits
+// are left when 8 have chosen, and many files collide.) Its low bits depend on the low bits of p and of the
+// bytes alone; p is 3 modulo 8, so that its powers take the most values that they can there. Every byte
 // counts for one more than it is: else all runs of zeros would have the fingerprint 0, which is always
 // chosen.
 struct SifPolynomial {
-  static constexpr std::uint32_t kPrime = 1000003;
-  static constexpr std::uint32_t kModulus = std::uint32_t{1} << 30;
+  static constexpr std::uint64_t kPrime = 1000003;
+  static constexpr std::uint64_t kModulus = std::uint64_t{1} << 60;
 
-  static std::uint32_t add(std::uint32_t fingerprint, std::uint8_t byte) {
+  static std::uint64_t add(std::uint64_t fingerprint, std::uint8_t byte) {
     return fingerprint * kPrime + byte + 1;
   }
-  static std::uint32_t of(const std::uint8_t* bytes);  // of kSifBytes; not yet modulo
+  static std::uint64_t of(const std::uint8_t* bytes);  // of kSifBytes; not yet modulo
 };
 
 // Fifty times the same byte says nothing about a file: sif's author met underlines.

@@ -136,6 +136,7 @@ class SimihashDetector : public Detector {
   }
 
   double usual_similarity() const override { return 0.9; }
+  bool values_are_a_set() const override { return false; }  // they are counts
 
  private:
   const SimihashWeights weights_;

@@ -34,6 +34,8 @@ run 0 groups tree --method sif --overlapping --interesting --min-similarity 50; 
 run 0 groups tree --html page.html; grep -q '<figure id="groups-plot">' page.html || fail "no graph"
 run 0 groups tree --html -; head -1 out | grep -qx '<!DOCTYPE html>' || fail "no page on stdout"
 
+mkdir links; cp tree/noise links/a; ln links/a links/b
+run 0 groups links; says 'whose copies take 0 B'
 # One against all.
 run 0 similar tree/sub/changed.txt tree
 sed -n 2p out | grep -Eq '^ +[0-9]+ % .* tree/(numbers|sub/copy)$' || fail "the nearest is not first"
@@ -119,8 +121,12 @@ if [ "$(id -u)" != 0 ]; then
   chmod 000 locked/file
   run 3 groups locked tree; says 'locked/file: Permission denied'
 fi
-for wrong in '--method md5' '--min-similarity -1' '--min-similarity x' '--size-ratio 0' '--min-size x'; do
+for wrong in '--method md5' '--min-similarity -1' '--min-similarity x' '--size-ratio 0' '--size-ratio nan' '--min-similarity nan' '--min-size x' '--interesting --method simihash' '--interesting --same-suffix' '--interesting --size-ratio 2'; do
   # shellcheck disable=SC2086
   run 2 groups $wrong tree
 done
 run 2 groups
+run 2 groups tree --interesting --method simihash; says '--interesting needs values that files share'
+run 0 groups tree --min-similarity 33.5
+run 2 study detectors tree --sample 1001
+TMPDIR=$work/nonexistent run 1 --no-cache groups tree --method simihash; says TMPDIR

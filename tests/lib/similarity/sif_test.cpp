@@ -72,6 +72,13 @@ TEST_CASE("half of a file changed leaves a similarity between a third and two th
   CHECK(sif_percent(changed, before) < 0.7);
 }
 
+TEST_CASE("fingerprints of different substrings differ, also among many", "[sif]") {
+  std::vector<std::uint64_t> values = sif_print(testing::random_bytes(7, 8 << 20)).values;
+  REQUIRE(values.size() > 20'000);  // with 22 bits about 80 would be the same by chance
+  std::sort(values.begin(), values.end());
+  CHECK(std::adjacent_find(values.begin(), values.end()) == values.end());
+}
+
 TEST_CASE("runs of one byte give no fingerprint", "[sif]") {
   for (unsigned byte = 0; byte < 256; ++byte)
     CHECK(sif_print(Bytes(500, static_cast<std::uint8_t>(byte))).values.empty());
