@@ -17,7 +17,8 @@ class KeyStore {
 
   virtual Result<void> add(std::uint64_t key, std::uint32_t file) = 0;
   // The files whose keys differ from `key` by at most `distance`, the nearest first; at most `most`. At the
-  // same distance lower keys come first; of files that have `key` itself, the newest.
+  // same distance lower keys come first; of files with the same key, those that were added last, but of keys
+  // above `key` those that were added first.
   virtual Result<std::vector<std::uint32_t>> find_nearest(std::uint64_t key, std::uint64_t distance,
                                                           std::size_t most) const = 0;
   // What it occupies, about.

@@ -103,21 +103,37 @@ run 0 --json estimate --sample tree
 true_of "it['files'] == 70 and it['bytes'] == $bytes and it['sample']['files'] == 69 and it['sample']['bytes'] == $bytes"
 true_of "abs(of['kin'] - $estimated) < 0.02 * $estimated and of['identical_files'] == $bytes - 100000"
 true_of 'all(method["low"] == method["bytes"] == method["high"] for method in it["methods"])'
-run 0 --json estimate --sample-percent 30 --sample-seed 7 tree
-true_of "it['bytes'] == $bytes and 0 < it['sample']['bytes'] < $bytes and it['sample']['seed'] == 7"
+mkdir many
+python3 - <<'PYTHON'
+import random
+chance = random.Random(2)
+for i in range(200):
+    content = bytes(chance.choices(b"abcdefgh \n", k=3000))
+    for version in range(2):
+        open(f"many/{i}.{version}", "wb").write(content + b"%d" % version)
+PYTHON
+many=$(find many -type f -printf '%s\n' | awk '{sum += $1} END {print sum}')
+drawn() { python3 -c 'import json; print(json.loads(open("out").read().splitlines()[-1])["sample"])'; }
+run 0 --json estimate many
+true_kin=$(python3 -c 'import json; print(json.loads(open("out").read().splitlines()[-1])["methods"][-1]["bytes"])')
+run 0 --json estimate --sample-percent 30 --sample-seed 7 many
+true_of "it['bytes'] == $many and 0 < it['sample']['bytes'] < $many / 2 and it['sample']['seed'] == 7"
+true_of 'it["sample"]["files"] == 2 * it["sample"]["families"] >= 60'
 true_of 'all(method["low"] <= method["bytes"] <= method["high"] for method in it["methods"])'
-true_of "all(method['high'] <= max(method['bytes'], $bytes) for method in it['methods'] if 'kin' not in method['name'])"
-sampled=$(python3 -c 'import json; print(json.loads(open("out").read().splitlines()[-1])["sample"])')
-run 0 --json estimate --sample-percent 30 --sample-seed 7 tree
-[ "$(python3 -c 'import json; print(json.loads(open("out").read().splitlines()[-1])["sample"])')" = "$sampled" ] ||
-  fail "the same seed, and another sample"
-run 0 estimate --sample-percent 30 tree
+true_of "all(method['high'] <= max(method['bytes'], $many) for method in it['methods'] if 'kin' not in method['name'])"
+true_of "it['methods'][-1]['low'] <= $true_kin <= it['methods'][-1]['high'] < 2 * $true_kin"
+sampled=$(drawn)
+run 0 --json estimate --sample-percent 30 --sample-seed 7 many
+[ "$(drawn)" = "$sampled" ] || fail "the same seed, and another sample"
+run 0 --json estimate --sample-percent 30 --sample-seed 8 many
+[ "$(drawn)" != "$sampled" ] || fail "another seed, and the same sample"
+run 0 estimate --sample-percent 30 many
 says "families of similar ones"
 says "95 % sure between"
 [ "$(wc -L <out)" -le 120 ] || fail "lines too long"
-run 0 estimate --csv --sample-percent 30 tree
+run 0 estimate --csv --sample-percent 30 many
 [ "$(head -1 out)" = "method,bytes,percent,low,high" ] || fail "no bounds in the table"
-run 0 estimate --html page.html --sample-percent 30 tree
+run 0 estimate --html page.html --sample-percent 30 many
 grep -q "at least" page.html || fail "no bounds in the page"
 run 3 --json estimate --sample tree missing
 true_of 'it["skipped"] == 1'

@@ -97,7 +97,7 @@ TEST_CASE("a stream whose encoder would take too much memory is refused at once"
   check_comes_back(liblzma_stream(less, 9), less);
 }
 
-TEST_CASE("further down, streams that take less memory are refused", "[xz]") {
+TEST_CASE("further down, streams are refused for less memory than at the top", "[xz]") {
   ContainerLimits limits;
   limits.memory_bytes = 1 << 20;
   // The tables of preset 6 take 16 MiB, and eight bytes for each of the content.
