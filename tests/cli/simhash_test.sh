@@ -55,7 +55,7 @@ truncate -s 300M sparse
 
 command -v simhash >/dev/null || { echo "no simhash here to compare with"; exit 0; }
 mkdir files
-find "$root"/lib "$root"/docs "$root"/tests/fuzz/corpus -type f | sort | head -100 | while read -r file; do
+find "$root"/lib "$root"/docs "$root"/tests/fuzz/corpus -type f | sort | sed -n 1,100p | while read -r file; do
   cp "$file" "files/$(echo "${file#"$root"/}" | tr / _)"
 done
 cp "$KIN" short empty ten sparse files; truncate -s 3M files/sparse; head -c 1000000 "$KIN" >files/part; rm files/kin
