@@ -175,7 +175,7 @@ TEST_CASE("a container larger than what is held in memory comes back exactly", "
           .extent);
 }
 
-TEST_CASE("a large member that is refused at its front stays closed alone", "[containers]") {
+TEST_CASE("a large member that is refused at its front stays closed alone", "[containers][thorough]") {
   TempDir dir;
   // Of two, one has a filter that is not known.
   const Bytes noise = random_bytes(6, 9 << 20);
@@ -191,7 +191,7 @@ TEST_CASE("a large member that is refused at its front stays closed alone", "[co
   CHECK(opened.recipes == 2);
 }
 
-TEST_CASE("what fails beneath a member is not taken for a member that is refused", "[containers]") {
+TEST_CASE("what fails beneath a member is not taken for a member that is refused", "[containers][thorough]") {
   // Zeros that unpack to more than is let through, where xz looks far ahead for its size; then what does not
   // compress, so that more would be let through again.
   TempDir dir;
