@@ -53,6 +53,7 @@ struct Opener::State {
   std::uint64_t ask_after = 0, next_wait = kEstimateBytes;  // bytes of plain
   bool in_hope = true;                                      // all pieces so far
   bool predictor_knows = true;                              // the codec's, all that is before the next piece
+  bool asked_again = false;                                 // see take_piece
   std::uint32_t patience = 0, next_patience = 2;            // pieces until there is hope again
 
   Bytes plain;  // up to 32 KiB of the past, and then what no piece has taken yet
@@ -189,7 +190,7 @@ Result<Piece> Opener::State::take_piece() {
     next_wait *= 2;
   }
   ask_after -= std::min<std::uint64_t>(ask_after, piece.plain.size());
-  const Estimate estimated =
+  Estimate estimated =
       asks ? estimate(input, parameters, may_guess, work) : Estimate{with_block_rule(input, *parameters)};
   if (work.is_spent()) return takes_too_long();
   const Parameters& best = estimated.parameters;
@@ -206,6 +207,14 @@ Result<Piece> Opener::State::take_piece() {
   if (!before || best != *before) header.parameters = best;
   std::optional<std::size_t> compressed;
   if (hopes) compressed = encode_in_hope(piece, header, input);
+  if (!compressed && !asks && !asked_again) {
+    // Several encoders may have written all so far, and the one that was taken may not have written this:
+    // once in a stream, another look.
+    asked_again = true;
+    estimated = estimate(input, best, false, work);
+    parameters = best;
+    if (!before || best != *before) header.parameters = best;
+  }
   if (work.is_spent()) return takes_too_long();
   if (!compressed && (hopes || !predictor_knows)) {
     // A predictor that was not asked about the piece before has to start anew. So has the decoder's, which

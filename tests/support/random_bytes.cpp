@@ -47,4 +47,30 @@ Bytes compressible_bytes(std::uint64_t seed, std::size_t size) {
   return out;
 }
 
+Bytes program_like(std::uint64_t seed, std::size_t size) {
+  static constexpr std::array<std::uint8_t, 8> kOperations = {0x48, 0x89, 0x8b, 0xe8, 0x0f, 0x83, 0xc7, 0x55};
+  Random random(seed);
+  Bytes out;
+  out.reserve(size + 4096);
+  const auto put = [&out](std::uint64_t value, std::size_t width) {
+    for (; width > 0; --width, value >>= 8) out.push_back(static_cast<std::uint8_t>(value));
+  };
+  while (out.size() < size) {
+    for (std::uint64_t i = 100 + random.below(400); i > 0; --i) {
+      const std::uint8_t operation = kOperations[random.below(8)];
+      put(operation, 1);
+      put(0x40 + random.below(32), 1);
+      if (operation == 0xe8) put(random.below(256) * 4096 - out.size(), 4);
+    }
+    for (std::uint64_t i = random.below(40), at = random.below(1 << 20); i > 0;
+         --i, at += 8 * random.below(4)) {
+      put(at, 8);
+      put(8, 8);
+      put(random.below(1 << 16), 8);
+    }
+  }
+  out.resize(size);
+  return out;
+}
+
 }  // namespace kin::testing

@@ -138,6 +138,23 @@ TEST_CASE("what other programs write comes back, within these bounds", "[deflate
   }
 }
 
+// Whatever they are: they change with every commit, so there is no bound for what is kept.
+TEST_CASE("the sources of this program, and itself, come back from streams of every level",
+          "[deflate][producers]") {
+  Bytes plain = testing::real_text(500'000);
+  append(plain, value_of(read_file("/proc/self/exe", std::uint64_t{1} << 30)));
+  plain.resize(std::min<std::size_t>(plain.size(), 1'500'000));
+  for (int level = 1; level <= 9; ++level) {
+    CAPTURE(level);
+    round_trip(zlib_stream(plain, {.level = level}), plain);
+    if (testing::has_program("gzip")) {
+      Bytes stream = testing::gzip_stream_by(fmt::format("gzip -n -c -{}", level), plain);
+      stream.resize(stream.size() - 8);
+      round_trip(stream, plain);
+    }
+  }
+}
+
 // A stream that a program made, as what was kept of it, and its checksum: the program may not be installed,
 // or write otherwise by now.
 void check_pinned(const Bytes& plain, const Bytes& reconstruction, std::size_t size, std::uint32_t checksum) {

@@ -66,11 +66,11 @@ inline Bytes real_text(std::size_t size) {
   return out;
 }
 
-// Text, structures of a program, what does not compress, and zeros.
+// Text, structures of a program, what does not compress, and zeros. The same for ever: what is kept of its
+// streams is pinned.
 inline Bytes mixed_content(std::size_t size) {
-  Bytes out = real_text(size / 2);
-  append(out, value_of(read_file("/proc/self/exe", std::uint64_t{1} << 30)));
-  if (out.size() > size * 3 / 4) out.resize(size * 3 / 4);
+  Bytes out = text_like(5, size / 2);
+  append(out, program_like(6, size / 4));
   append(out, random_bytes(7, size / 16));
   append(out, Bytes(size / 16));
   append(out, compressible_bytes(8, size / 16));
