@@ -5,6 +5,7 @@
 #include "lib/engine/delta_cost.h"
 #include "lib/engine/equal_files.h"
 
+#include <set>
 #include <sys/stat.h>
 
 namespace kin::cmd {
@@ -25,6 +26,7 @@ constexpr KindRow kKinds[] = {
     {ContentChange::Kind::equal, "equal", '='},     {ContentChange::Kind::changed, "changed", 'M'},
     {ContentChange::Kind::renamed, "renamed", 'R'}, {ContentChange::Kind::similar, "similar", 'S'},
     {ContentChange::Kind::only_a, "only_a", '-'},   {ContentChange::Kind::only_b, "only_b", '+'},
+    {ContentChange::Kind::unknown, "unknown", '?'},
 };
 
 Result<bool> is_directory(const std::string& path) {
@@ -75,8 +77,10 @@ class DirectoryComparison {
     const auto names_a = names_below(a, options_.a), names_b = names_below(b, options_.b);
     KIN_TRY_ASSIGN(const auto index, detector_->make_index(key_stores(context_)));
     KIN_TRY_ASSIGN(const auto changes,
-                   compare_by_content(a, names_a, b, names_b, least_similarity(options_.files, *detector_),
-                                      *index, skipped_.told(), context_.stop()));
+                   compare_by_content(
+                       a, names_a, b, names_b, least_similarity(options_.files, *detector_), *index,
+                       [this](const std::string& name) { return is_unknown(name); },
+                       told({options_.a, options_.b}), context_.stop()));
     std::map<std::string, std::uint64_t> counts;
     for (const KindRow& row : kKinds) counts[row.name] = 0;
     for (const ContentChange& change : changes) {
@@ -88,9 +92,12 @@ class DirectoryComparison {
       KIN_TRY(context_.still_heard());
     }
     context_.print(fmt::format(
-        "\n{} equal, {} changed, {} renamed, {} similar, {} only in the first, {} only in the second",
+        "\n{} equal, {} changed, {} renamed, {} similar, {} only in the first, {} only in the second{}",
         grouped(counts["equal"]), grouped(counts["changed"]), grouped(counts["renamed"]),
-        grouped(counts["similar"]), grouped(counts["only_a"]), grouped(counts["only_b"])));
+        grouped(counts["similar"]), grouped(counts["only_a"]), grouped(counts["only_b"]),
+        counts["unknown"] == 0 ? ""
+                               : fmt::format(", {} that cannot be told, since one side could not be read",
+                                             grouped(counts["unknown"]))));
     Json summary(counts);
     summary["skipped"] = skipped_.count();
     context_.json("summary", std::move(summary));
@@ -105,19 +112,43 @@ class DirectoryComparison {
     KIN_TRY_ASSIGN(rules, file_rules(options_.files));
     if (options_.files.min_size.empty()) rules.least_bytes = 0;  // an empty file has a name as well
     KIN_TRY_ASSIGN(std::vector<ComparedFile> files,
-                   find_files(sources, rules, skipped_.told(), context_.stop()));
-    return print_files(std::move(files), *detector_, context_.jobs(), skipped_.told(), context_.stop());
+                   find_files(sources, rules, told({directory}), context_.stop()));
+    return print_files(std::move(files), *detector_, context_.jobs(), told({directory}), context_.stop());
+  }
+
+  // Also keeps the name, below the directory that it is in.
+  OnSkippedFile told(std::vector<std::string> directories) {
+    return [this, tell = skipped_.told(), directories](const std::string& path, const Error& error) {
+      tell(path, error);
+      const auto components = path_components(path);
+      for (const std::string& directory : directories) {
+        const auto above = path_components(directory);
+        if (above.size() <= components.size() && std::equal(above.begin(), above.end(), components.begin()))
+          unread_.insert(name_below(path, directory));
+      }
+    };
+  }
+
+  // The name itself, or a directory above it. An empty one is the directory that was given.
+  bool is_unknown(const std::string& name) const {
+    if (unread_.empty()) return false;
+    if (unread_.contains("") || unread_.contains(name)) return true;
+    for (std::size_t at = name.find('/'); at != std::string::npos; at = name.find('/', at + 1))
+      if (unread_.contains(name.substr(0, at))) return true;
+    return false;
+  }
+
+  static std::string name_below(const std::string& path, const std::string& directory) {
+    const std::size_t skip = path_components(directory).size();
+    const auto components = path_components(path);
+    std::string name;
+    for (std::size_t i = skip; i < components.size(); ++i) name += (i > skip ? "/" : "") + components[i];
+    return name;
   }
 
   static std::vector<std::string> names_below(const PrintedFiles& files, const std::string& directory) {
-    const std::size_t skip = path_components(directory).size();
     std::vector<std::string> out;
-    for (const ComparedFile& file : files.files) {
-      const auto components = path_components(file.path);
-      std::string name;
-      for (std::size_t i = skip; i < components.size(); ++i) name += (i > skip ? "/" : "") + components[i];
-      out.push_back(std::move(name));
-    }
+    for (const ComparedFile& file : files.files) out.push_back(name_below(file.path, directory));
     return out;
   }
 
@@ -143,6 +174,7 @@ class DirectoryComparison {
   const CompareOptions& options_;
   const std::unique_ptr<Detector> detector_;
   SkippedFiles skipped_;
+  std::set<std::string> unread_;  // names below the one directory or the other
 };
 
 Result<ExitCode> run_compare(Context& context, const CompareOptions& options) {

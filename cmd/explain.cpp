@@ -201,10 +201,6 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
   return fmt::format("{:.2f} %", 100 * static_cast<double>(part) / static_cast<double>(whole));
 }
 
-std::string counted(std::uint64_t n, const char* noun) {
-  return fmt::format("{} {}{}", grouped(n), noun, n == 1 ? "" : "s");
-}
-
 std::string Explanation::origin_text(const ObjectId& base) const {
   const auto found = origins_.find(base);
   if (found == origins_.end()) return "from a file that no snapshot has";

@@ -76,9 +76,11 @@ MakeKeyStore key_stores(const Context& context) {
   return [parent] { return store::make_rocks_key_store(parent); };
 }
 
-std::string percent_text(double part) {
+std::string percent_number(double part) {
   const double percent = 100 * part;
-  return fmt::format("{:.0f} %", percent < 100 && percent > 99 ? 99 : percent);
+  return fmt::format("{:.0f}", percent < 100 && percent > 99 ? 99 : percent);
 }
+
+std::string percent_text(double part) { return percent_number(part) + " %"; }
 
 }  // namespace kin::cmd

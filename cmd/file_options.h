@@ -34,7 +34,7 @@ class SkippedFiles {
   explicit SkippedFiles(Context& context) : context_(context) {}
 
   OnSkippedFile told() {
-    return [this](const Error& error) {
+    return [this](const std::string&, const Error& error) {
       ++count_;
       context_.warn(error.message());
     };
@@ -47,6 +47,8 @@ class SkippedFiles {
   std::uint64_t count_ = 0;
 };
 
-std::string percent_text(double part);  // "79 %"; what is less than all is never "100 %"
+// "79"; what is less than all is never "100".
+std::string percent_number(double part);
+std::string percent_text(double part);  // "79 %"
 
 }  // namespace kin::cmd

@@ -33,6 +33,10 @@ Result<GroupsResult> find_groups(Context& context, const GroupsOptions& options,
   const std::size_t files = out.files.files.size();
   out.similar = options.overlapping ? sif_lists(found_pairs, files, out.least_similarity)
                                     : star_groups(found_pairs, files, out.least_similarity);
+  if (!options.overlapping) {
+    KIN_TRY_ASSIGN(const auto firsts, detector->make_index(key_stores(context)));
+    KIN_TRY(merge_groups(out.similar, out.files, pairs, *firsts, context.stop()));
+  }
   if (options.interesting) out.interesting = interesting_sets(out.files, out.equal, out.least_similarity);
   return out;
 }

@@ -1,5 +1,6 @@
 #include "cmd/groups_page.h"
 
+#include "cmd/file_options.h"
 #include "cmd/html_page.h"
 #include "cmd/svg_plots.h"
 #include "cmd/version.h"
@@ -14,7 +15,11 @@ namespace {
 // A page is for people: beyond this, --json has all.
 constexpr std::size_t kShownGroups = 200, kShownStars = 16, kShownPoints = 24;
 
-std::string sif_percent(double similarity) { return fmt::format("{:.0f}", 100 * similarity); }
+void tell_of_the_rest(HtmlPage& page, std::size_t groups) {
+  if (groups > kShownGroups)
+    page.paragraph(
+        fmt::format("These are the first {} of {} groups; --json tells all.", kShownGroups, grouped(groups)));
+}
 
 Json group_file_json(const GroupsResult& result, std::uint32_t at) {
   Json out{{"size", result.file(at).size}};
@@ -45,13 +50,13 @@ void print_groups(Context& context, const GroupsResult& result) {
   if (!result.equal.empty()) context.print_always("");
   if (!result.similar.empty())
     context.print_always(fmt::format("The following groups of files are similar. Minimum similarity = {}%",
-                                     sif_percent(result.least_similarity)));
+                                     percent_number(result.least_similarity)));
   for (const SimilarGroup& group : result.similar) {
     context.print_always("");
     const ComparedFile& first = result.file(group.first);
     context.print_always(fmt::format("R100 {} {}", printable(first.path), first.size));
     for (const auto& member : group.members)
-      context.print_always(fmt::format("{:>4} {} {}", sif_percent(member.similarity),
+      context.print_always(fmt::format("{:>4} {} {}", percent_number(member.similarity),
                                        printable(result.file(member.file).path),
                                        result.file(member.file).size));
   }
@@ -63,11 +68,10 @@ void print_groups(Context& context, const GroupsResult& result) {
     for (const std::uint32_t at : set.files)
       context.print_always(fmt::format("     {} {}", printable(result.file(at).path), result.file(at).size));
   }
-  context.print(fmt::format(
-      "{}{} of {} files; {} groups of equal files, whose copies take {}; {} groups of similar ones",
-      result.interesting.empty() ? "" : "\n", human_bytes(result.files.bytes),
-      grouped(result.files.files.size()), grouped(result.equal.size()), human_bytes(result.equal_bytes()),
-      grouped(result.similar.size())));
+  context.print(fmt::format("{}{} of {}; {} of equal files, whose copies take {}; {} of similar ones",
+                            result.interesting.empty() ? "" : "\n", human_bytes(result.files.bytes),
+                            counted(result.files.files.size(), "file"), counted(result.equal.size(), "group"),
+                            human_bytes(result.equal_bytes()), counted(result.similar.size(), "group")));
 }
 
 Result<void> write_groups_json(Context& context, const GroupsResult& result, std::uint64_t skipped) {
@@ -108,11 +112,11 @@ Result<void> write_groups_json(Context& context, const GroupsResult& result, std
 std::string groups_page(const GroupsResult& result) {
   HtmlPage page("Groups of similar files");
   page.paragraph(
-      fmt::format("{} files, {}; compared by {}, from {:.0f} % on. {} groups of equal files, whose copies "
-                  "take {}, and {} groups of similar ones.",
-                  grouped(result.files.files.size()), human_bytes(result.files.bytes), result.method,
-                  100 * result.least_similarity, grouped(result.equal.size()),
-                  human_bytes(result.equal_bytes()), grouped(result.similar.size())));
+      fmt::format("{}, {}; compared by {}, from {} on. {} of equal files, whose copies "
+                  "take {}, and {} of similar ones.",
+                  counted(result.files.files.size(), "file"), human_bytes(result.files.bytes), result.method,
+                  percent_text(result.least_similarity), counted(result.equal.size(), "group"),
+                  human_bytes(result.equal_bytes()), counted(result.similar.size(), "group")));
   if (!result.similar.empty()) {
     page.heading("Similar files");
     std::vector<Star> stars;
@@ -122,15 +126,16 @@ std::string groups_page(const GroupsResult& result) {
       for (const auto& member : group.members) {
         if (star.points.size() == kShownPoints) break;
         star.points.push_back(
-            {fmt::format("{} ({:.0f} %)", result.file(member.file).path, 100 * member.similarity),
+            {fmt::format("{} ({})", result.file(member.file).path, percent_text(member.similarity)),
              member.similarity});
       }
       stars.push_back(std::move(star));
     }
-    page.plot(stars_plot({"groups-plot",
-                          "The largest groups: in the middle the file that the others are compared with, "
-                          "and the nearer the more alike"},
-                         stars));
+    page.plot(
+        stars_plot({"groups-plot",
+                    "The largest groups, up to 24 files of each: in the middle the file that the others "
+                    "are compared with, and the nearer the more alike"},
+                   stars));
     std::vector<std::vector<HtmlPage::Cell>> rows;
     std::size_t number = 0;
     for (const SimilarGroup& group : result.similar) {
@@ -145,6 +150,7 @@ std::string groups_page(const GroupsResult& result) {
     page.table("similar",
                "Groups of similar files, each with the file first that the others are compared with",
                {"file", "group", "similarity", "size"}, rows);
+    tell_of_the_rest(page, result.similar.size());
   }
   if (!result.equal.empty()) {
     page.heading("Equal files");
@@ -157,6 +163,7 @@ std::string groups_page(const GroupsResult& result) {
                         HtmlPage::bytes(result.file(at).size)});
     }
     page.table("equal", "Groups of equal files", {"file", "group", "size"}, rows);
+    tell_of_the_rest(page, result.equal.size());
   }
   return page.finish(fmt::format("kin {} groups", kVersion));
 }

@@ -163,7 +163,10 @@ Result<ExitCode> Simhash::match() {
     prints.push_back(is_skipped(print) ? Shingleprint() : *std::move(print));
     return {};
   }));
-  write_shingle_matrix(options_.files, prints, [&](std::string_view text) {
+  std::vector<std::string> names = options_.files;
+  if (::isatty(STDOUT_FILENO) != 0)  // which a name must not control
+    for (std::string& name : names) name = printable(name);
+  write_shingle_matrix(names, prints, [&](std::string_view text) {
     context_.raw_out() << text;
     return context_.still_heard().has_value();
   });

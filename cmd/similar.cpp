@@ -8,6 +8,7 @@
 #include "store/snapshots.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <sys/stat.h>
 
 namespace kin::cmd {
@@ -31,6 +32,10 @@ class Similar {
       : context_(context), options_(options), skipped_(context) {}
 
   Result<ExitCode> run() {
+    // One that the environment names is meant for other commands.
+    const char* const usual = std::getenv("KIN_REPOSITORY");
+    if (!options_.files.paths.empty() && context_.options.repository != (usual == nullptr ? "" : usual))
+      return Error(ErrorCode::invalid_argument, "similar looks below paths or in a repository, not in both");
     KIN_TRY_ASSIGN(content_, FileContent::open(options_.file, context_.stop()));
     return options_.files.paths.empty() ? in_repository() : among_files();
   }
@@ -120,16 +125,27 @@ Result<ExitCode> Similar::among_files() {
 }
 
 Result<ExitCode> Similar::in_repository() {
-  if (options_.files.method != "features")
+  const FileOptions& files = options_.files;
+  if (files.method != "features")
     return Error(ErrorCode::invalid_argument,
                  "a repository knows features only: give paths for other methods");
+  if (!files.exclude.empty() || !files.suffixes.empty() || !files.min_size.empty() ||
+      !files.max_size.empty() || files.one_file_system)
+    return Error(ErrorCode::invalid_argument,
+                 "a repository's objects have no names or places: --exclude, --suffix, --min-size, "
+                 "--max-size and --one-file-system go with paths");
   KIN_TRY_ASSIGN(const auto repository, open_repository(context_));
   KIN_TRY(repository->fill_features(context_.stop()));
   if (repository->features_are_elsewhere())
     context_.warn(
         "another kin is using the feature store of this repository: nothing can be found meanwhile");
-  KIN_TRY_ASSIGN(const StoredKin kin,
-                 find_stored_kin(*repository, *content_, options_.most, context_.stop()));
+  KIN_TRY_ASSIGN(StoredKin kin, find_stored_kin(*repository, *content_, options_.most, context_.stop()));
+  const auto similarity_of = [&kin](const auto& found) {
+    return kin.features == 0 ? 0 : static_cast<double>(found.matches) / static_cast<double>(kin.features);
+  };
+  std::erase_if(kin.found, [&](const auto& found) {
+    return !found.is_part && 100 * similarity_of(found) < files.min_similarity;
+  });
   std::unordered_set<ObjectId, ObjectIdHash> wanted;
   for (const auto& found : kin.found) wanted.insert(found.id);
   Origins origins;
@@ -144,8 +160,7 @@ Result<ExitCode> Similar::in_repository() {
   }
   DeltaCost cost;
   for (const auto& found : kin.found) {
-    const double similarity =
-        kin.features == 0 ? 0 : static_cast<double>(found.matches) / static_cast<double>(kin.features);
+    const double similarity = similarity_of(found);
     KIN_TRY_ASSIGN(const auto where, repository->find_location(found.id));
     if (!where) continue;  // it has gone since
     std::optional<std::uint64_t> delta;

@@ -116,6 +116,10 @@ std::string grouped(std::uint64_t number) {
   return out;
 }
 
+std::string counted(std::uint64_t number, std::string_view noun) {
+  return fmt::format("{} {}{}", grouped(number), noun, number == 1 ? "" : "s");
+}
+
 Result<std::uint64_t> parse_size(std::string_view text) {
   const auto bad = [&] {
     return Error(ErrorCode::invalid_argument,

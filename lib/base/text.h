@@ -21,9 +21,10 @@ std::optional<Bytes> from_hex(std::string_view text);
 std::string printable(std::string_view bytes);
 bool is_valid_utf8(std::string_view bytes);
 
-std::string human_bytes(std::uint64_t bytes);  // "1.205 GiB"
-std::string human_duration(double seconds);    // "1:02:03"
-std::string grouped(std::uint64_t number);     // "12,345"
+std::string human_bytes(std::uint64_t bytes);                      // "1.205 GiB"
+std::string human_duration(double seconds);                        // "1:02:03"
+std::string grouped(std::uint64_t number);                         // "12,345"
+std::string counted(std::uint64_t number, std::string_view noun);  // "1 file", "12,345 files"
 
 // "2G", "500k", "1.5MiB", "17": powers of 1024.
 Result<std::uint64_t> parse_size(std::string_view text);

@@ -18,6 +18,7 @@ class ContentDiff {
         b_(b),
         pair_of_a_(a.files.size()),
         taken_b_(b.files.size()),
+        unknown_b_(b.files.size()),
         set_of_a_(a.files.size(), kNoSet),
         set_of_b_(b.files.size(), kNoSet) {}
 
@@ -32,13 +33,23 @@ class ContentDiff {
     return {};
   }
 
-  void pair_names(const std::vector<std::string>& names_a, const std::vector<std::string>& names_b) {
+  void pair_names(const std::vector<std::string>& names_a, const std::vector<std::string>& names_b,
+                  const std::function<bool(const std::string& name)>& is_unknown) {
+    using Kind = ContentChange::Kind;
     std::map<std::string_view, std::uint32_t> places;
     for (std::uint32_t b = 0; b < names_b.size(); ++b) places.emplace(names_b[b], b);
-    for (std::uint32_t a = 0; a < names_a.size(); ++a)
-      if (const auto b = places.find(names_a[a]); b != places.end())
-        pair(a, b->second,
-             is_equal(a, b->second) ? ContentChange::Kind::equal : ContentChange::Kind::changed);
+    for (std::uint32_t a = 0; a < names_a.size(); ++a) {
+      const auto b = places.find(names_a[a]);
+      const bool is_paired = b != places.end();
+      if (is_paired && is_equal(a, b->second))
+        pair(a, b->second, Kind::equal);
+      else if (is_unknown(names_a[a]))
+        pair(a, is_paired ? std::optional(b->second) : std::nullopt, Kind::unknown);
+      else if (is_paired)
+        pair(a, b->second, Kind::changed);
+    }
+    for (std::uint32_t b = 0; b < names_b.size(); ++b)
+      if (!taken_b_[b] && is_unknown(names_b[b])) taken_b_[b] = unknown_b_[b] = true;
   }
 
   void pair_bytes() {
@@ -88,8 +99,10 @@ class ContentDiff {
     for (std::uint32_t a = 0; a < a_.files.size(); ++a)
       out.push_back(pair_of_a_[a] ? *pair_of_a_[a]
                                   : ContentChange{ContentChange::Kind::only_a, a, std::nullopt, 0});
-    for (std::uint32_t b = 0; b < b_.files.size(); ++b)
+    for (std::uint32_t b = 0; b < b_.files.size(); ++b) {
+      if (unknown_b_[b]) out.push_back({ContentChange::Kind::unknown, std::nullopt, b, 0});
       if (!taken_b_[b]) out.push_back({ContentChange::Kind::only_b, std::nullopt, b, 0});
+    }
     return out;
   }
 
@@ -101,15 +114,15 @@ class ContentDiff {
   bool is_equal(std::uint32_t a, std::uint32_t b) const {
     return set_of_a_[a] != kNoSet && set_of_a_[a] == set_of_b_[b];
   }
-  void pair(std::uint32_t a, std::uint32_t b, ContentChange::Kind kind) {
+  void pair(std::uint32_t a, std::optional<std::uint32_t> b, ContentChange::Kind kind) {
     pair_of_a_[a] = ContentChange{kind, a, b, 0};
-    taken_b_[b] = true;
+    if (b) taken_b_[*b] = true;
   }
 
   const PrintedFiles& a_;
   const PrintedFiles& b_;
   std::vector<std::optional<ContentChange>> pair_of_a_;
-  std::vector<bool> taken_b_;
+  std::vector<bool> taken_b_, unknown_b_;
   std::vector<std::size_t> set_of_a_, set_of_b_;  // of equal files
 };
 
@@ -118,10 +131,11 @@ class ContentDiff {
 Result<std::vector<ContentChange>> compare_by_content(
     const PrintedFiles& a, const std::vector<std::string>& names_a, const PrintedFiles& b,
     const std::vector<std::string>& names_b, double least_similarity, PrintIndex& index,
-    const OnSkippedFile& on_skipped, const std::stop_token& stop) {
+    const std::function<bool(const std::string& name)>& is_unknown, const OnSkippedFile& on_skipped,
+    const std::stop_token& stop) {
   ContentDiff diff(a, b);
   KIN_TRY(diff.find_equal(on_skipped, stop));
-  diff.pair_names(names_a, names_b);
+  diff.pair_names(names_a, names_b, is_unknown);
   diff.pair_bytes();
   diff.score_changed(index);
   KIN_TRY(diff.pair_similar(least_similarity, index, stop));

@@ -46,7 +46,7 @@ Result<std::vector<std::vector<std::uint32_t>>> equal_files(const PrintedFiles& 
         const auto digest = content_hash(file.path, stop);
         if (!digest) {
           if (stop.stop_requested()) return interrupted();
-          on_skipped(digest.error());
+          on_skipped(file.path, digest.error());
           continue;
         }
         known = read.emplace(inode, *digest).first;

@@ -51,12 +51,12 @@ Result<std::vector<ComparedFile>> find_files(const WalkOptions& sources, const F
         if (entry.kind == WalkEntry::Kind::file && is_wanted(entry))
           out.push_back({std::move(entry.path), entry.node.size, entry.node.device, entry.node.inode});
         else if (entry.kind == WalkEntry::Kind::other && named.contains(entry.path))
-          on_skipped(Error(ErrorCode::invalid_argument, printable(entry.path) + " is " +
-                                                            name_of_type(entry.node.type) +
-                                                            ", and only files are compared"));
+          on_skipped(entry.path, Error(ErrorCode::invalid_argument, printable(entry.path) + " is " +
+                                                                        name_of_type(entry.node.type) +
+                                                                        ", and only files are compared"));
         return !stop.stop_requested();
       },
-      [&](const std::string&, const Error& error) { on_skipped(error); });
+      on_skipped);
   auto walked = walker.walk();
   if (stop.stop_requested()) return interrupted();
   if (!walked && walked.error().code() == ErrorCode::not_found)
@@ -89,7 +89,7 @@ Result<PrintedFiles> print_files(std::vector<ComparedFile> files, const Detector
                 return interrupted();
               } else {
                 MutexLock lock(mutex);
-                on_skipped(print.error());
+                on_skipped(files[at].path, print.error());
               }
             }
             return {};

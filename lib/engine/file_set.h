@@ -12,8 +12,9 @@
 
 namespace kin {
 
-// Told of what is left out, and why. Any thread may call it, one at a time.
-using OnSkippedFile = std::function<void(const Error& error)>;
+// Told of what is left out, a file or a directory with all that is in it, and why. Any thread may call it,
+// one at a time.
+using OnSkippedFile = std::function<void(const std::string& path, const Error& error)>;
 
 struct ComparedFile {
   std::string path;  // on disk, as it was given

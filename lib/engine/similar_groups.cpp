@@ -1,10 +1,17 @@
 #include "lib/engine/similar_groups.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace kin {
 namespace {
+
+void sort_members(std::vector<SimilarGroup::Member>& members) {
+  std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
+    return a.similarity != b.similarity ? a.similarity > b.similarity : a.file < b.file;
+  });
+}
 
 // Each pair from both sides, as far as it is similar enough there.
 std::vector<std::vector<SimilarGroup::Member>> neighbours_of(const std::vector<SimilarPair>& pairs,
@@ -14,16 +21,37 @@ std::vector<std::vector<SimilarGroup::Member>> neighbours_of(const std::vector<S
     if (pair.a_in_b >= least) out[pair.a].push_back({pair.b, pair.a_in_b});
     if (pair.b_in_a >= least) out[pair.b].push_back({pair.a, pair.b_in_a});
   }
-  for (auto& members : out)
-    std::sort(members.begin(), members.end(), [](const auto& a, const auto& b) {
-      return a.similarity != b.similarity ? a.similarity > b.similarity : a.file < b.file;
-    });
+  for (auto& members : out) sort_members(members);
   return out;
 }
 
 bool sizes_fit(const ComparedFile& a, const ComparedFile& b, double ratio) {
   const auto [less, more] = std::minmax(a.size, b.size);
   return ratio == 0 || static_cast<double>(more) <= ratio * static_cast<double>(less);
+}
+
+bool may_pair(const ComparedFile& a, const ComparedFile& b, const PairRules& rules) {
+  if (rules.same_suffix && file_suffix(a.path) != file_suffix(b.path)) return false;
+  return sizes_fit(a, b, rules.most_size_ratio);
+}
+
+// All files of `group` as members of one whose first file is `first`; nothing if some cannot be.
+std::optional<std::vector<SimilarGroup::Member>> as_members_of(std::uint32_t first, const SimilarGroup& group,
+                                                               const PrintedFiles& files,
+                                                               const PairRules& rules,
+                                                               const PrintIndex& index) {
+  std::vector<SimilarGroup::Member> out;
+  const auto add = [&](std::uint32_t file) {
+    const double similarity = index.compare(files.prints[first], files.prints[file]).similarity;
+    if (similarity < rules.least_similarity || !may_pair(files.files[first], files.files[file], rules))
+      return false;
+    out.push_back({file, similarity});
+    return true;
+  };
+  if (!add(group.first)) return std::nullopt;
+  for (const auto& member : group.members)
+    if (!add(member.file)) return std::nullopt;
+  return out;
 }
 
 }  // namespace
@@ -44,9 +72,7 @@ Result<std::vector<SimilarPair>> similar_pairs(const PrintedFiles& files,
     if (stop.stop_requested()) return interrupted();
     KIN_TRY_ASSIGN(const std::vector<Match> matches, index.find(files.prints[at], limits));
     for (const Match& match : matches) {
-      const ComparedFile &mine = files.files[at], &other = files.files[match.file];
-      if (rules.same_suffix && file_suffix(mine.path) != file_suffix(other.path)) continue;
-      if (!sizes_fit(mine, other, rules.most_size_ratio)) continue;
+      if (!may_pair(files.files[at], files.files[match.file], rules)) continue;
       out.push_back({match.file, at, match.reverse, match.similarity});
     }
     KIN_TRY(index.add(at, files.prints[at]));
@@ -75,6 +101,35 @@ std::vector<SimilarGroup> star_groups(const std::vector<SimilarPair>& pairs, std
     out.push_back(std::move(group));
   }
   return out;
+}
+
+Result<void> merge_groups(std::vector<SimilarGroup>& groups, const PrintedFiles& files,
+                          const PairRules& rules, PrintIndex& index, const std::stop_token& stop) {
+  FindLimits limits;
+  limits.least_similarity = rules.least_similarity;
+  limits.most_looked_at = rules.most_looked_at;
+  for (std::uint32_t at = 0; at < groups.size(); ++at) {
+    if (stop.stop_requested()) return interrupted();
+    SimilarGroup& group = groups[at];
+    KIN_TRY_ASSIGN(const std::vector<Match> matches, index.find(files.prints[group.first], limits));
+    bool merged = false;
+    for (const Match& match : matches) {
+      SimilarGroup& other = groups[match.file];
+      const auto members = as_members_of(other.first, group, files, rules, index);
+      if (!members) continue;
+      other.members.insert(other.members.end(), members->begin(), members->end());
+      sort_members(other.members);
+      group.members.clear();
+      merged = true;
+      break;
+    }
+    if (!merged) KIN_TRY(index.add(at, files.prints[group.first]));
+  }
+  std::erase_if(groups, [](const SimilarGroup& group) { return group.members.empty(); });
+  std::stable_sort(groups.begin(), groups.end(), [](const SimilarGroup& a, const SimilarGroup& b) {
+    return a.members.size() > b.members.size();
+  });
+  return {};
 }
 
 std::vector<SimilarGroup> sif_lists(const std::vector<SimilarPair>& pairs, std::size_t files,

@@ -42,6 +42,11 @@ struct SimilarGroup {
 // these, and so on.
 std::vector<SimilarGroup> star_groups(const std::vector<SimilarPair>& pairs, std::size_t files,
                                       double least_similarity);
+// Puts groups together where all files of the one have `rules.least_similarity` of the other's first file,
+// and may by the rules: similar_pairs() looks at some files that share a value only, so that the groups of
+// very many files that are all alike come in parts. `index` is empty.
+Result<void> merge_groups(std::vector<SimilarGroup>& groups, const PrintedFiles& files,
+                          const PairRules& rules, PrintIndex& index, const std::stop_token& stop);
 // A list for each file of all that have at least `least_similarity` of it; the same set of files once.
 std::vector<SimilarGroup> sif_lists(const std::vector<SimilarPair>& pairs, std::size_t files,
                                     double least_similarity);

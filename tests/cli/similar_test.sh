@@ -29,7 +29,7 @@ run 0 groups tree --method sif
 says 'R100 tree/numbers 43893' && grep -Eq '^ +[0-9]+ tree/sub/changed.txt 43901$' out || fail "no R lines"
 run 0 groups tree --suffix .txt; says '0 groups of similar'
 run 0 groups tree --same-suffix; says '0 groups of similar'
-run 0 groups tree --min-size 40k --max-size 50k; says 'of 3 files; 1 groups of equal'
+run 0 groups tree --min-size 40k --max-size 50k; says 'of 3 files; 1 group of equal'
 run 0 groups tree --method sif --overlapping --interesting --min-similarity 50; says 'values in common'
 run 0 groups tree --html page.html; grep -q '<figure id="groups-plot">' page.html || fail "no graph"
 run 0 groups tree --html -; head -1 out | grep -qx '<!DOCTYPE html>' || fail "no page on stdout"
@@ -56,7 +56,7 @@ python3 -c 'import shutil; [shutil.copy("many/0", f"many/{i}") for i in range(1,
 run 0 similar many/7 many --no-delta -n 5; [ "$(grep -c ' equal ' out)" = 5 ] || fail "copies are not like each other"
 (seq 1 1000; echo x; seq 1001 2000) >many2/0
 run 0 similar many2/0 many --no-delta -n 5; [ "$(grep -c ' many/' out)" = 5 ] || fail "nothing is like a file of many copies"
-run 0 groups many many2; says '1 groups of similar'
+run 0 groups many many2; says '1 group of similar'
 run 0 compare many2 many; grep -Eq '^M +[1-9][0-9]* % 0$' out || fail "a changed file has nothing in common"
 rm -r many many2
 run 0 -r repo init --plain; run 0 -r repo backup tree
@@ -66,7 +66,9 @@ run 0 -r repo --json similar other/more --no-delta --names
 python3 -c 'import json; line = json.loads(open("out").readline()); assert line["path"] in ("/tree/numbers", "/tree/sub/changed.txt") and line["similarity"] > .5 and not line["stored"], line'
 rm -rf cache  # the features are read from the packs again
 run 0 -r repo similar other/more; says /tree/
-run 2 -r repo similar other/more --method sif
+run 2 -r repo similar other/more --method sif; run 2 -r repo similar other/more --suffix .c; says 'go with paths'
+run 2 -r repo similar other/more tree; says 'not in both'; KIN_REPOSITORY=repo run 0 similar other/more tree
+run 0 -r repo similar other/more --min-similarity 101; says 'nothing in the repository'
 run 10 -r none similar other/more
 
 # Two files, two directories.
@@ -111,16 +113,25 @@ run 2 study something tree; run 2 study detectors tree --method md5
 # Bad input: one sentence each, and the others go on.
 mkfifo fifo; ln -s tree/numbers link; mkdir locked; cp tree/numbers locked/file
 run 3 groups fifo /dev/null link none tree
-says 'fifo is a FIFO'; says '/dev/null is a device'; says 'link is a symbolic link'; says 'none: No such file'; says '1 groups of similar'
+says 'fifo is a FIFO'; says '/dev/null is a device'; says 'link is a symbolic link'; says 'none: No such file'; says '1 group of similar'
 [ "$(wc -l <err)" = 4 ] || fail "more than one sentence each"
 run 14 groups none; says 'none of the paths can be read'
 run 2 similar fifo tree; says 'fifo is a FIFO, and only files are compared'
 run 2 similar /dev/zero tree; run 2 compare fifo tree/noise
 run 14 similar none tree
-if [ "$(id -u)" != 0 ]; then
-  chmod 000 locked/file
-  run 3 groups locked tree; says 'locked/file: Permission denied'
-fi
+
+# What cannot be read is told of, and not taken for what is not there.
+as_nobody=()
+[ "$(id -u)" != 0 ] || as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+mkdir -p left/d right/d; seq 100 >left/file; seq 100 >right/file; seq 99 >left/d/x; seq 99 >right/d/x; seq 98 >right/d/y
+cp "$KIN" kin; chmod 000 locked/file left/file right/d; chmod 755 .
+code=0; "${as_nobody[@]}" ./kin groups locked tree >out 2>err || code=$?
+[ "$code" = 3 ] || fail "exit code $code"; says 'locked/file: Permission denied'
+code=0; "${as_nobody[@]}" ./kin compare left right >out 2>err || code=$?
+[ "$code" = 3 ] || fail "exit code $code"
+grep -qx '? file' out || fail "a file that could not be read is taken for none"
+grep -qx '? d/x' out || fail "a directory that could not be read is taken for an empty one"
+says '0 only in the first, 0 only in the second, 2 that cannot be told'
 for wrong in '--method md5' '--min-similarity -1' '--min-similarity x' '--size-ratio 0' '--size-ratio nan' '--min-similarity nan' '--min-size x' '--interesting --method simihash' '--interesting --same-suffix' '--interesting --size-ratio 2'; do
   # shellcheck disable=SC2086
   run 2 groups $wrong tree

@@ -13,6 +13,8 @@ namespace {
 using testing::value_of;
 using Kind = ContentChange::Kind;
 
+bool nothing_unknown(const std::string& /*name*/) { return false; }
+
 // Files of one side: written, and printed by kin's features.
 struct Side {
   explicit Side(std::string directory) : directory_(std::move(directory)) {}
@@ -56,7 +58,8 @@ TEST_CASE("each file of two directories is in one change: by name, then bytes, t
   b.add("same", two);
   const auto index = value_of(find_detector("features")->make()->make_index(testing::MemoryKeyStore::make));
   const auto changes =
-      value_of(compare_by_content(a.files, a.names, b.files, b.names, 0.25, *index, [](const Error&) {}, {}));
+      value_of(compare_by_content(a.files, a.names, b.files, b.names, 0.25, *index, nothing_unknown,
+                                  [](const std::string&, const Error&) {}, {}));
   struct Expected {
     Kind kind;
     std::optional<std::uint32_t> a, b;
@@ -75,6 +78,30 @@ TEST_CASE("each file of two directories is in one change: by name, then bytes, t
   CHECK(changes[3].similarity > 0.8);
 }
 
+TEST_CASE("what one side could not read is neither new nor gone, and nothing is taken for it",
+          "[content_diff]") {
+  const testing::TempDir directory;
+  Side a(directory / "a_"), b(directory / "b_");
+  const Bytes content = testing::text_like(1, 20'000);
+  a.add("here", content);
+  a.add("same", testing::text_like(2, 20'000));
+  b.add("elsewhere", content);
+  b.add("same", testing::text_like(2, 20'000));
+  b.add("there", content);
+  const auto is_unknown = [](const std::string& name) { return name != "elsewhere"; };
+  const auto index = value_of(find_detector("features")->make()->make_index(testing::MemoryKeyStore::make));
+  const auto changes = value_of(compare_by_content(a.files, a.names, b.files, b.names, 0.25, *index,
+                                                   is_unknown, [](const std::string&, const Error&) {}, {}));
+  REQUIRE(changes.size() == 4);
+  CHECK(changes[0].kind == Kind::unknown);
+  CHECK(changes[0].a == 0);
+  CHECK_FALSE(changes[0].b);
+  CHECK(changes[1].kind == Kind::equal);  // read, and found the same
+  CHECK(changes[2].kind == Kind::only_b);
+  CHECK(changes[3].kind == Kind::unknown);
+  CHECK(changes[3].b == 2);
+}
+
 TEST_CASE("files of the same name that have nothing in common are changed all the same", "[content_diff]") {
   const testing::TempDir directory;
   Side a(directory / "a_"), b(directory / "b_");
@@ -82,7 +109,8 @@ TEST_CASE("files of the same name that have nothing in common are changed all th
   b.add("file", testing::random_bytes(6, 20'000));
   const auto index = value_of(find_detector("features")->make()->make_index(testing::MemoryKeyStore::make));
   const auto changes =
-      value_of(compare_by_content(a.files, a.names, b.files, b.names, 0.25, *index, [](const Error&) {}, {}));
+      value_of(compare_by_content(a.files, a.names, b.files, b.names, 0.25, *index, nothing_unknown,
+                                  [](const std::string&, const Error&) {}, {}));
   REQUIRE(changes.size() == 1);
   CHECK(changes[0].kind == Kind::changed);
   CHECK(changes[0].similarity == 0);
@@ -98,8 +126,8 @@ TEST_CASE("how much of a changed file is left does not depend on other files", "
   b.add("file", after);
   const auto similarity = [&] {
     const auto index = value_of(find_detector("features")->make()->make_index(testing::MemoryKeyStore::make));
-    return value_of(
-               compare_by_content(a.files, a.names, b.files, b.names, 0.25, *index, [](const Error&) {}, {}))
+    return value_of(compare_by_content(a.files, a.names, b.files, b.names, 0.25, *index, nothing_unknown,
+                                       [](const std::string&, const Error&) {}, {}))
         .front()
         .similarity;
   };

@@ -34,7 +34,8 @@ TEST_CASE("a study counts bases, bytes and recall of each detector", "[detector_
   for (const DetectorEntry& entry : all_detectors())
     if (!entry.variant) options.detectors.push_back(&entry);
   const StudyResult result = testing::value_of(study_detectors(
-      files, options, testing::MemoryKeyStore::make, [](const Error&) {}, [](const std::string&) {}, {}));
+      files, options, testing::MemoryKeyStore::make, [](const std::string&, const Error&) {},
+      [](const std::string&) {}, {}));
   CHECK(result.files == 10);
   CHECK(result.bytes == 400'000);
   CHECK(result.alone_bytes == 400'000);
@@ -62,8 +63,9 @@ TEST_CASE("a study names what cannot be opened, leaves out what is too large, an
   std::string told;
   const auto study = [&](const std::vector<ComparedFile>& of) {
     return testing::value_of(study_detectors(
-        of, options, testing::MemoryKeyStore::make, [&](const Error& error) { told += error.message(); },
-        [](const std::string&) {}, {}));
+        of, options, testing::MemoryKeyStore::make,
+        [&](const std::string&, const Error& error) { told += error.message(); }, [](const std::string&) {},
+        {}));
   };
   const StudyResult result = study(files);
   CHECK(result.left_out == 1);
@@ -79,7 +81,7 @@ TEST_CASE("a file that vanishes during a study is told of once, and the others g
   options.detectors = {find_detector("features"), find_detector("sif"), find_detector("tsa")};
   int told = 0;
   const StudyResult result = testing::value_of(study_detectors(
-      files, options, testing::MemoryKeyStore::make, [&](const Error&) { ++told; },
+      files, options, testing::MemoryKeyStore::make, [&](const std::string&, const Error&) { ++told; },
       [&](const std::string& what) {
         if (what == "files by sif") std::filesystem::remove(files[4].path);
       },

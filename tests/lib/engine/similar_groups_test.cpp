@@ -31,11 +31,13 @@ class Tree {
     for (const std::string& name : names)
       options.sources.push_back({directory_ / name, path_components(directory_ / name)});
     return value_of(
-        find_files(options, rules, [&](const Error& error) { skipped.push_back(error.message()); }, {}));
+        find_files(options, rules,
+                   [&](const std::string&, const Error& error) { skipped.push_back(error.message()); }, {}));
   }
   PrintedFiles print(const Detector& detector, std::vector<ComparedFile> files) {
-    return value_of(print_files(std::move(files), detector, 2,
-                                [&](const Error& error) { skipped.push_back(error.message()); }, {}));
+    return value_of(
+        print_files(std::move(files), detector, 2,
+                    [&](const std::string&, const Error& error) { skipped.push_back(error.message()); }, {}));
   }
 
   std::vector<std::string> skipped;
@@ -78,7 +80,8 @@ TEST_CASE("files are found by size and suffix, and what is none is told only if 
   CHECK(tree.skipped[1].find("fifo is a FIFO, and only files are compared") != std::string::npos);
   WalkOptions none;
   none.sources.push_back({tree.path("x"), {"x"}});
-  CHECK(testing::code_of(find_files(none, {}, [](const Error&) {}, {})) == ErrorCode::not_found);
+  CHECK(testing::code_of(find_files(none, {}, [](const std::string&, const Error&) {}, {})) ==
+        ErrorCode::not_found);
 }
 
 TEST_CASE("a suffix is what follows the last point of a name", "[file_set]") {
@@ -113,7 +116,8 @@ TEST_CASE("equal files are told by their bytes, not by their prints", "[equal_fi
     tree.write("e", as_bytes("tiny"));
     tree.write("f", as_bytes("tinY"));
     const PrintedFiles files = tree.print(*entry.make(), tree.find());
-    CHECK(value_of(equal_files(files, [](const Error&) {}, {})) == std::vector<Files>{{0, 1}, {3, 4}});
+    CHECK(value_of(equal_files(files, [](const std::string&, const Error&) {}, {})) ==
+          std::vector<Files>{{0, 1}, {3, 4}});
   }
   Tree tree;
   tree.write("a", as_bytes("one"));
@@ -137,7 +141,7 @@ TEST_CASE("similar files become groups, and strangers and copies stay out of the
     INFO(name);
     const auto detector = find_detector(name)->make();
     const PrintedFiles files = tree.print(*detector, tree.find());
-    const auto equal = value_of(equal_files(files, [](const Error&) {}, {}));
+    const auto equal = value_of(equal_files(files, [](const std::string&, const Error&) {}, {}));
     REQUIRE(equal == std::vector<Files>{{0, 3}});
     const auto groups_with = [&](const PairRules& rules) {
       const auto index = value_of(detector->make_index(testing::MemoryKeyStore::make));
@@ -171,6 +175,38 @@ TEST_CASE("a star takes the files that are like its first, and each file once", 
   CHECK(groups[1].first == 4);
   REQUIRE(groups[1].members.size() == 1);  // 3 is taken
   CHECK(groups[1].members[0].file == 5);
+}
+
+TEST_CASE("very many files that are all alike are one group, though few of them are compared",
+          "[similar_groups]") {
+  PrintedFiles files;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    Print print;
+    print.values = {1, 2, 3, 4, 5, 6, 7, 100 + i};
+    if (i % 10 == 0) print.values = {11, 12, 13, 14, 15, 16, 17, 100 + i};
+    files.prints.push_back(std::move(print));
+    files.files.push_back({i > 10 && i < 20 ? "x.c" : "x", i == 7 ? 9000U : 100U, 0, i});
+  }
+  const auto detector = find_detector("features")->make();
+  const auto groups_with = [&](const PairRules& rules) {
+    const auto index = value_of(detector->make_index(testing::MemoryKeyStore::make));
+    const auto pairs = value_of(similar_pairs(files, {}, rules, *index, {}));
+    auto groups = star_groups(pairs, files.files.size(), rules.least_similarity);
+    CHECK(groups.size() > 8);
+    const auto firsts = value_of(detector->make_index(testing::MemoryKeyStore::make));
+    REQUIRE(merge_groups(groups, files, rules, *firsts, {}));
+    std::vector<std::size_t> sizes;
+    for (const SimilarGroup& group : groups) {
+      sizes.push_back(group.members.size() + 1);
+      for (const auto& member : group.members) CHECK(member.similarity >= rules.least_similarity);
+    }
+    return sizes;
+  };
+  CHECK(groups_with({}) == std::vector<std::size_t>{900, 100});
+  PairRules rules;
+  rules.same_suffix = true;
+  rules.most_size_ratio = 2;
+  CHECK(groups_with(rules) == std::vector<std::size_t>{890, 100, 9});
 }
 
 TEST_CASE("sif's lists have all that are like a file, and each set of files once", "[similar_groups]") {
