@@ -15,6 +15,7 @@ import tarfile
 import time
 from pathlib import Path
 
+from bench_container_data import gather
 from bench_data import BUILD, BenchError, made_once, progress, spamassassin, write_file
 from bench_programs import build_program, run_program
 
@@ -234,18 +235,6 @@ def make_mails(tree):
         write_file(tree / f"{number % 100:02}" / str(number), content, 1_600_000_000 + number)
 
 
-def linked(files, origin, to):
-    """The files, under their names below `origin`, as other names of the same files."""
-    for path in files:
-        name = to / path.relative_to(origin)
-        name.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            os.link(path, name)
-        except OSError:  # another file system
-            shutil.copy(path, name)
-    return to
-
-
 def growth(work):
     ok = True
     print("all against all by features, one core: every other file, and all")
@@ -255,7 +244,7 @@ def growth(work):
         files = sorted(path for path in directory.rglob("*") if path.is_file() and not path.is_symlink())
         rows = []
         for step in (2, 1):
-            place = linked(files[::step], directory, work / f"{directory.name}-{step}")
+            place = gather(files[::step], directory, work / f"{directory.name}-{step}")
             lines = json_lines("groups", place)  # also reads the data once before
             turns = [run(KIN, "-j1", "-q", "groups", place, "--html", work / "page.html", ok=(0, 3)) for _ in range(3)]
             seconds = statistics.median(turn[2] + turn[3] for turn in turns)

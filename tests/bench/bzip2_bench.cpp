@@ -4,58 +4,28 @@
 // otherwise, and MB/s of plain bytes for opening, rebuilding, and libbz2's decompression and compression.
 #include "formats/bzip2/member.h"
 #include "formats/bzip2/record.h"
-#include "lib/base/file.h"
+#include "tests/support/stream_bench.h"
 
 #include <bzlib.h>
 #include <fmt/core.h>
 
-#include <ctime>
-
 using namespace kin;
+using namespace kin::testing;
 
 namespace {
 
-// Of this process alone: others share the machine.
-double seconds_of(const auto& work) {
-  const std::clock_t start = std::clock();
-  work();
-  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-}
-
-Result<void> open_all(const Bytes& file, Bytes& plain, Bytes& corrections) {
-  MemorySource source(file);
-  PeekSource in(source);
-  formats::bzip2::Member member(in);
-  Bytes buffer(256 << 10);
-  for (;;) {
-    KIN_TRY_ASSIGN(const std::size_t got, member.read(buffer));
-    append(plain, ByteView(buffer).first(got));
-    append(corrections, member.take_corrections());
-    if (got < buffer.size()) return {};
-  }
-}
-
-Result<void> rebuild_all(const Bytes& plain, const Bytes& corrections, Bytes& file) {
-  const auto source = formats::bzip2::rebuild(std::make_unique<MemorySource>(plain),
-                                              std::make_unique<MemorySource>(corrections));
-  Bytes buffer(256 << 10);
-  for (;;) {
-    KIN_TRY_ASSIGN(const std::size_t got, source->read(buffer));
-    append(file, ByteView(buffer).first(got));
-    if (got < buffer.size()) return {};
-  }
-}
-
 Result<void> measure(const char* name) {
-  KIN_TRY_ASSIGN(const Bytes file, read_file(name, std::uint64_t{1} << 31));
-  Bytes plain, corrections, back;
-  Result<void> opened, rebuilt;
-  const double open_seconds = seconds_of([&] { opened = open_all(file, plain, corrections); });
-  KIN_TRY(std::move(opened));
-  const double rebuild_seconds = seconds_of([&] { rebuilt = rebuild_all(plain, corrections, back); });
-  KIN_TRY(std::move(rebuilt));
-  if (!equal(ByteView(file).first(std::min(file.size(), back.size())), back))
-    return Error(ErrorCode::corrupt, "other bytes came back");
+  const auto open = [](const Bytes& file) {
+    return open_with(file, [](PeekSource& in) { return formats::bzip2::Member(in); });
+  };
+  const auto rebuild = [](const Bytes& plain, const Bytes& corrections) {
+    return rebuild_with(plain, corrections, [](auto content, auto records) {
+      return formats::bzip2::rebuild(std::move(content), std::move(records));
+    });
+  };
+  KIN_TRY_ASSIGN(MeasuredStream stream, measure_stream(name, open, rebuild));
+  Bytes& plain = stream.plain;
+  const Bytes& corrections = stream.corrections;
 
   std::size_t blocks = 0, others = 0;
   MemorySource source(corrections);
@@ -81,25 +51,17 @@ Result<void> measure(const char* name) {
     (void)::BZ2_bzBuffToBuffDecompress(reinterpret_cast<char*>(unpacked.data()), &unpacked_size,
                                        reinterpret_cast<char*>(packed.data()), packed_size, 0, 0);
   });
-  const auto speed = [&](double seconds) { return static_cast<double>(plain.size()) / 1e6 / seconds; };
   fmt::print(
       "{}: {} bytes ({} behind), {} plain, {} blocks, {} with other tables, corrections {} ({:.3f} %)\n",
-      name, file.size(), file.size() - back.size(), plain.size(), blocks, others, corrections.size(),
-      100.0 * static_cast<double>(corrections.size()) / static_cast<double>(file.size()));
+      name, stream.file.size(), stream.file.size() - stream.encoded_bytes, plain.size(), blocks, others,
+      corrections.size(),
+      100.0 * static_cast<double>(corrections.size()) / static_cast<double>(stream.file.size()));
   fmt::print("    open {:.1f} MB/s, rebuild {:.1f} MB/s; libbz2: unpack {:.1f} MB/s, pack {:.1f} MB/s\n",
-             speed(open_seconds), speed(rebuild_seconds), speed(unpack_seconds), speed(pack_seconds));
+             stream.speed(stream.open_seconds), stream.speed(stream.rebuild_seconds),
+             stream.speed(unpack_seconds), stream.speed(pack_seconds));
   return {};
 }
 
 }  // namespace
 
-int main(int count, char** names) {
-  int failed = 0;
-  for (int i = 1; i < count; ++i) {
-    const auto done = measure(names[i]);
-    if (done) continue;
-    fmt::print("{}: {}\n", names[i], done.error().message());
-    failed = 1;
-  }
-  return failed;
-}
+int main(int count, char** names) { return for_each_name(count, names, measure); }

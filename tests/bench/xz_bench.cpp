@@ -4,59 +4,30 @@
 // bytes for opening, rebuilding, and liblzma's decompression, and compression with the same settings.
 #include "formats/xz/member.h"
 #include "formats/xz/record.h"
-#include "lib/base/file.h"
+#include "tests/support/stream_bench.h"
 
 #include <fmt/core.h>
 #include <lzma.h>
 
-#include <ctime>
 #include <optional>
 
 using namespace kin;
+using namespace kin::testing;
 
 namespace {
 
-// Of this process alone: others share the machine.
-double seconds_of(const auto& work) {
-  const std::clock_t start = std::clock();
-  work();
-  return static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-}
-
-Result<void> open_all(const Bytes& file, Bytes& plain, Bytes& corrections) {
-  MemorySource source(file);
-  PeekSource in(source);
-  formats::xz::Member member(in, {});
-  Bytes buffer(256 << 10);
-  for (;;) {
-    KIN_TRY_ASSIGN(const std::size_t got, member.read(buffer));
-    append(plain, ByteView(buffer).first(got));
-    append(corrections, member.take_corrections());
-    if (got < buffer.size()) return {};
-  }
-}
-
-Result<void> rebuild_all(const Bytes& plain, const Bytes& corrections, Bytes& file) {
-  const auto source = formats::xz::rebuild(std::make_unique<MemorySource>(plain),
-                                           std::make_unique<MemorySource>(corrections));
-  Bytes buffer(256 << 10);
-  for (;;) {
-    KIN_TRY_ASSIGN(const std::size_t got, source->read(buffer));
-    append(file, ByteView(buffer).first(got));
-    if (got < buffer.size()) return {};
-  }
-}
-
 Result<void> measure(const char* name) {
-  KIN_TRY_ASSIGN(const Bytes file, read_file(name, std::uint64_t{1} << 31));
-  Bytes plain, corrections, back;
-  Result<void> opened, rebuilt;
-  const double open_seconds = seconds_of([&] { opened = open_all(file, plain, corrections); });
-  KIN_TRY(std::move(opened));
-  const double rebuild_seconds = seconds_of([&] { rebuilt = rebuild_all(plain, corrections, back); });
-  KIN_TRY(std::move(rebuilt));
-  if (!equal(ByteView(file).first(std::min(file.size(), back.size())), back))
-    return Error(ErrorCode::corrupt, "other bytes came back");
+  const auto open = [](const Bytes& file) {
+    return open_with(file, [](PeekSource& in) { return formats::xz::Member(in, {}); });
+  };
+  const auto rebuild = [](const Bytes& plain, const Bytes& corrections) {
+    return rebuild_with(plain, corrections, [](auto content, auto records) {
+      return formats::xz::rebuild(std::move(content), std::move(records));
+    });
+  };
+  KIN_TRY_ASSIGN(MeasuredStream stream, measure_stream(name, open, rebuild));
+  Bytes& plain = stream.plain;
+  const Bytes& corrections = stream.corrections;
 
   std::optional<formats::xz::Settings> settings;
   std::size_t blocks = 0;
@@ -96,26 +67,17 @@ Result<void> measure(const char* name) {
                                                  unpacked.data(), &unpacked_size, unpacked.size());
   });
   if (packed_state != LZMA_OK || unpacked_state != LZMA_OK) return Error(ErrorCode::io, "liblzma failed");
-  const auto speed = [&](double seconds) { return static_cast<double>(plain.size()) / 1e6 / seconds; };
-  fmt::print("{}: {} bytes ({} behind), {} plain, {} blocks, corrections {}\n", name, file.size(),
-             file.size() - back.size(), plain.size(), blocks, corrections.size());
+  fmt::print("{}: {} bytes ({} behind), {} plain, {} blocks, corrections {}\n", name, stream.file.size(),
+             stream.file.size() - stream.encoded_bytes, plain.size(), blocks, corrections.size());
   fmt::print("    dictionary {}, {}, finder {:#x}, nice length {}, depth {}\n", settings->dictionary_bytes,
              settings->optimal ? "optimal" : "fast", static_cast<int>(settings->finder),
              settings->nice_length, settings->depth);
   fmt::print("    open {:.2f} MB/s, rebuild {:.2f} MB/s; liblzma: unpack {:.1f} MB/s, pack {:.2f} MB/s\n",
-             speed(open_seconds), speed(rebuild_seconds), speed(unpack_seconds), speed(pack_seconds));
+             stream.speed(stream.open_seconds), stream.speed(stream.rebuild_seconds),
+             stream.speed(unpack_seconds), stream.speed(pack_seconds));
   return {};
 }
 
 }  // namespace
 
-int main(int count, char** names) {
-  int failed = 0;
-  for (int i = 1; i < count; ++i) {
-    const auto done = measure(names[i]);
-    if (done) continue;
-    fmt::print("{}: {}\n", names[i], done.error().message());
-    failed = 1;
-  }
-  return failed;
-}
+int main(int count, char** names) { return for_each_name(count, names, measure); }

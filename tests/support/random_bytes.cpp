@@ -47,6 +47,19 @@ Bytes compressible_bytes(std::uint64_t seed, std::size_t size) {
   return out;
 }
 
+Bytes structured_bytes(std::uint64_t seed, std::size_t size) {
+  Random random(seed);
+  Bytes out;
+  for (std::uint32_t i = 0; out.size() < size; ++i) {
+    for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<std::uint8_t>(i >> shift));
+    out.insert(out.end(), {0, 0, static_cast<std::uint8_t>(random.below(4)), 0xff});
+    append(out, as_bytes("name="));
+    out.push_back(static_cast<std::uint8_t>('a' + random.below(26)));
+  }
+  out.resize(size);
+  return out;
+}
+
 Bytes program_like(std::uint64_t seed, std::size_t size) {
   static constexpr std::array<std::uint8_t, 8> kOperations = {0x48, 0x89, 0x8b, 0xe8, 0x0f, 0x83, 0xc7, 0x55};
   Random random(seed);

@@ -31,6 +31,8 @@ Bytes random_bytes(std::uint64_t seed, std::size_t size);
 Bytes text_like(std::uint64_t seed, std::size_t size);
 // Long runs that repeat, with a little noise between: shrinks to less than a tenth.
 Bytes compressible_bytes(std::uint64_t seed, std::size_t size);
+// Records of a fixed width with counters in them.
+Bytes structured_bytes(std::uint64_t seed, std::size_t size);
 // Instructions with few operations and many addresses, and tables whose entries count up: shrinks to about
 // half.
 Bytes program_like(std::uint64_t seed, std::size_t size);

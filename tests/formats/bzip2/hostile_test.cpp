@@ -7,6 +7,7 @@
 #include "formats/bzip2/symbols.h"
 #include "formats/bzip2/tables.h"
 #include "tests/formats/bzip2/streams.h"
+#include "tests/formats/damaged_streams.h"
 
 #include <catch2/catch.hpp>
 
@@ -63,16 +64,7 @@ std::vector<Bytes> small_streams() {
   return {libbz2_stream(text, 9), two, stream_with(text, kUsualRun, use_other_tables)};
 }
 
-void check_refused_or_exact(const Bytes& file) {
-  const auto opened = open_streams(file);
-  if (!opened) {
-    if (opened.error().code() != ErrorCode::corrupt && opened.error().code() != ErrorCode::unsupported)
-      FAIL(opened.error().message());
-    return;
-  }
-  const Bytes back = value_of(rebuild_streams(opened->plain, opened->corrections));
-  if (!equal(back, ByteView(file).first(opened->encoded_bytes))) FAIL("other bytes came back");
-}
+const StreamCoding kBzip2{[](const Bytes& file) { return open_streams(file); }, rebuild_streams};
 
 }  // namespace
 
@@ -84,50 +76,19 @@ TEST_CASE("a bzip2 stream cut at any length is refused", "[bzip2]") {
 }
 
 TEST_CASE("a bzip2 stream with any bit changed is refused or comes back exactly", "[bzip2]") {
-  for (const Bytes& whole : small_streams())
-    for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
-      Bytes changed = whole;
-      changed[bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);
-      check_refused_or_exact(changed);
-    }
+  check_each_bit(small_streams(), kBzip2);
 }
 
 TEST_CASE("corrections that are changed or cut give an error or other bytes, and an end", "[bzip2]") {
-  for (const Bytes& whole : small_streams()) {
-    const Opened opened = value_of(open_streams(whole));
-    for (std::size_t at = 0; at < opened.corrections.size(); ++at) {
-      for (const std::uint8_t flip : {0x01, 0x04, 0x10, 0x80, 0xff}) {
-        Bytes changed = opened.corrections;
-        changed[at] ^= flip;
-        const auto back = rebuild_streams(opened.plain, changed);
-        if (back && back->size() > 16 * whole.size()) FAIL("far more than there was");
-      }
-      const Bytes cut(opened.corrections.begin(),
-                      opened.corrections.begin() + static_cast<std::ptrdiff_t>(at));
-      CHECK(code_of(rebuild_streams(opened.plain, cut)) == ErrorCode::corrupt);
-    }
-  }
+  check_damaged_corrections(small_streams(), kBzip2);
 }
 
 TEST_CASE("corrections for other content are corrupt, or give other bytes", "[bzip2]") {
-  for (const Bytes& whole : small_streams()) {
-    const Opened opened = value_of(open_streams(whole));
-    CHECK(code_of(rebuild_streams({}, opened.corrections)) == ErrorCode::corrupt);
-    Bytes longer = opened.plain;
-    longer.push_back('x');
-    CHECK(code_of(rebuild_streams(longer, opened.corrections)) == ErrorCode::corrupt);
-    // As long as it was, with more and with fewer different bytes.
-    for (const Bytes& other : {random_bytes(1, opened.plain.size()), Bytes(opened.plain.size(), 'x')}) {
-      const auto back = rebuild_streams(other, opened.corrections);
-      if (back) CHECK((*back != whole));
-    }
-  }
+  check_other_content(small_streams(), kBzip2);
 }
 
 TEST_CASE("corrections of a later version are refused as such", "[bzip2]") {
-  Opened opened = value_of(open_streams(small_streams()[0]));
-  opened.corrections[0] = 2;
-  CHECK(code_of(rebuild_streams(opened.plain, opened.corrections)) == ErrorCode::unsupported);
+  check_later_version(small_streams()[0], kBzip2);
 }
 
 TEST_CASE("streams of encoders of another kind come back by their tables and runs", "[bzip2]") {

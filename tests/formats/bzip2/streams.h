@@ -3,6 +3,7 @@
 
 #include "formats/bzip2/member.h"
 #include "formats/bzip2/record.h"
+#include "tests/support/coded_stream.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
 
@@ -44,37 +45,14 @@ inline Bytes libbz2_stream(ByteView plain, int level, std::size_t step = 0, bool
   return out;
 }
 
-struct Opened {
-  Bytes plain, corrections;
-  std::uint64_t encoded_bytes = 0;
-};
-
 inline Result<Opened> open_streams(const Bytes& file) {
-  MemorySource source(file);
-  PeekSource in(source);
-  formats::bzip2::Member member(in);
-  Opened out;
-  Bytes buffer(64 << 10);
-  for (;;) {
-    KIN_TRY_ASSIGN(const std::size_t got, member.read(buffer));
-    append(out.plain, ByteView(buffer).first(got));
-    append(out.corrections, member.take_corrections());
-    if (got == buffer.size()) continue;
-    out.encoded_bytes = member.encoded_bytes();
-    REQUIRE(in.position() == out.encoded_bytes);
-    return out;
-  }
+  return open_with(file, [](PeekSource& in) { return formats::bzip2::Member(in); });
 }
 
 inline Result<Bytes> rebuild_streams(const Bytes& plain, const Bytes& corrections) {
-  const auto source = formats::bzip2::rebuild(std::make_unique<MemorySource>(plain),
-                                              std::make_unique<MemorySource>(corrections));
-  Bytes out, buffer(64 << 10);
-  for (;;) {
-    KIN_TRY_ASSIGN(const std::size_t got, source->read(buffer));
-    append(out, ByteView(buffer).first(got));
-    if (got < buffer.size()) return out;
-  }
+  return rebuild_with(plain, corrections, [](auto content, auto records) {
+    return formats::bzip2::rebuild(std::move(content), std::move(records));
+  });
 }
 
 inline std::vector<formats::bzip2::Record> records_of(const Bytes& corrections) {

@@ -13,20 +13,6 @@ using formats::xz::Settings;
 
 namespace {
 
-// Records of a fixed width with counters in them.
-Bytes structured_bytes(std::uint64_t seed, std::size_t size) {
-  Random random(seed);
-  Bytes out;
-  for (std::uint32_t i = 0; out.size() < size; ++i) {
-    for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<std::uint8_t>(i >> shift));
-    out.insert(out.end(), {0, 0, static_cast<std::uint8_t>(random.below(4)), 0xff});
-    append(out, as_bytes("name="));
-    out.push_back(static_cast<std::uint8_t>('a' + random.below(26)));
-  }
-  out.resize(size);
-  return out;
-}
-
 // Repeats a short piece, with a slip now and then: what literals in the midst of matches are for.
 Bytes repetitive_bytes(std::uint64_t seed, std::size_t size) {
   Random random(seed);

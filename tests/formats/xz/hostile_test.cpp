@@ -1,6 +1,7 @@
 // .xz streams and corrections that are damaged, forged or too large: they are refused or come back exactly,
 // and nothing takes memory or time without end.
 #include "formats/xz/frame.h"
+#include "tests/formats/damaged_streams.h"
 #include "tests/formats/xz/streams.h"
 
 #include <catch2/catch.hpp>
@@ -18,16 +19,7 @@ std::vector<Bytes> small_streams() {
   return {liblzma_stream(text_like(1, 400), 0), two, liblzma_blocks(text_like(1, 300), 0, 200)};
 }
 
-void check_refused_or_exact(const Bytes& file) {
-  const auto opened = open_streams(file);
-  if (!opened) {
-    if (opened.error().code() != ErrorCode::corrupt && opened.error().code() != ErrorCode::unsupported)
-      FAIL(opened.error().message());
-    return;
-  }
-  const Bytes back = value_of(rebuild_streams(opened->plain, opened->corrections));
-  if (!equal(back, ByteView(file).first(opened->encoded_bytes))) FAIL("other bytes came back");
-}
+const StreamCoding kXz{[](const Bytes& file) { return open_streams(file); }, rebuild_streams};
 
 }  // namespace
 
@@ -38,41 +30,15 @@ TEST_CASE("an xz stream cut at any length is refused", "[xz]") {
 }
 
 TEST_CASE("an xz stream with any bit changed is refused or comes back exactly", "[xz]") {
-  for (const Bytes& whole : small_streams())
-    for (std::size_t bit = 0; bit < 8 * whole.size(); ++bit) {
-      Bytes changed = whole;
-      changed[bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);
-      check_refused_or_exact(changed);
-    }
+  check_each_bit(small_streams(), kXz);
 }
 
 TEST_CASE("corrections of xz that are changed or cut give an error or other bytes, and an end", "[xz]") {
-  for (const Bytes& whole : small_streams()) {
-    const Opened opened = value_of(open_streams(whole));
-    for (std::size_t at = 0; at < opened.corrections.size(); ++at) {
-      for (const std::uint8_t flip : {0x01, 0x04, 0x10, 0x80, 0xff}) {
-        Bytes changed = opened.corrections;
-        changed[at] ^= flip;
-        const auto back = rebuild_streams(opened.plain, changed);
-        if (back && back->size() > 16 * whole.size()) FAIL("far more than there was");
-      }
-      const Bytes cut(opened.corrections.begin(),
-                      opened.corrections.begin() + static_cast<std::ptrdiff_t>(at));
-      CHECK(code_of(rebuild_streams(opened.plain, cut)) == ErrorCode::corrupt);
-    }
-  }
+  check_damaged_corrections(small_streams(), kXz);
 }
 
 TEST_CASE("corrections of xz for other content are corrupt, or give other bytes", "[xz]") {
-  for (const Bytes& whole : small_streams()) {
-    const Opened opened = value_of(open_streams(whole));
-    CHECK(code_of(rebuild_streams({}, opened.corrections)) == ErrorCode::corrupt);
-    Bytes longer = opened.plain;
-    longer.push_back('x');
-    CHECK(code_of(rebuild_streams(longer, opened.corrections)) == ErrorCode::corrupt);
-    const auto back = rebuild_streams(random_bytes(1, opened.plain.size()), opened.corrections);
-    if (back) CHECK((*back != whole));
-  }
+  check_other_content(small_streams(), kXz);
 }
 
 TEST_CASE("corrections of xz that go on behind their end are corrupt", "[xz]") {
@@ -82,9 +48,7 @@ TEST_CASE("corrections of xz that go on behind their end are corrupt", "[xz]") {
 }
 
 TEST_CASE("corrections of xz of a later version are refused as such", "[xz]") {
-  Opened opened = value_of(open_streams(small_streams()[0]));
-  opened.corrections[0] = 2;
-  CHECK(code_of(rebuild_streams(opened.plain, opened.corrections)) == ErrorCode::unsupported);
+  check_later_version(small_streams()[0], kXz);
 }
 
 TEST_CASE("a stream whose encoder would take too much memory is refused at once", "[xz]") {

@@ -3,6 +3,7 @@
 
 #include "formats/xz/member.h"
 #include "formats/xz/record.h"
+#include "tests/support/coded_stream.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
 
@@ -55,37 +56,14 @@ inline Bytes liblzma_blocks(ByteView plain, std::uint32_t preset, std::uint64_t 
   return run_liblzma(stream, plain);
 }
 
-struct Opened {
-  Bytes plain, corrections;
-  std::uint64_t encoded_bytes = 0;
-};
-
 inline Result<Opened> open_streams(const Bytes& file, const ContainerLimits& limits = {}) {
-  MemorySource source(file);
-  PeekSource in(source);
-  formats::xz::Member member(in, limits);
-  Opened out;
-  Bytes buffer(64 << 10);
-  for (;;) {
-    KIN_TRY_ASSIGN(const std::size_t got, member.read(buffer));
-    append(out.plain, ByteView(buffer).first(got));
-    append(out.corrections, member.take_corrections());
-    if (got == buffer.size()) continue;
-    out.encoded_bytes = member.encoded_bytes();
-    REQUIRE(in.position() == out.encoded_bytes);
-    return out;
-  }
+  return open_with(file, [&](PeekSource& in) { return formats::xz::Member(in, limits); });
 }
 
 inline Result<Bytes> rebuild_streams(const Bytes& plain, const Bytes& corrections) {
-  const auto source = formats::xz::rebuild(std::make_unique<MemorySource>(plain),
-                                           std::make_unique<MemorySource>(corrections));
-  Bytes out, buffer(64 << 10);
-  for (;;) {
-    KIN_TRY_ASSIGN(const std::size_t got, source->read(buffer));
-    append(out, ByteView(buffer).first(got));
-    if (got < buffer.size()) return out;
-  }
+  return rebuild_with(plain, corrections, [](auto content, auto records) {
+    return formats::xz::rebuild(std::move(content), std::move(records));
+  });
 }
 
 inline std::vector<formats::xz::Record> records_of(const Bytes& corrections) {
