@@ -55,6 +55,9 @@ rocksdb::Options options() {
   out.create_if_missing = true;
   out.info_log_level = rocksdb::FATAL_LEVEL;
   out.keep_log_file_num = 1;
+  // As for the index of objects: the default starts 15 threads, and aborts where it cannot have them.
+  out.max_file_opening_threads = 1;
+  out.max_background_jobs = 2;
   out.write_buffer_size = 1 << 20;
   out.compression = rocksdb::kNoCompression;
   return out;

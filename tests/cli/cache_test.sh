@@ -77,6 +77,7 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
   few 1000 -r repo init --plain
   few 1000 -r repo backup input
   few 8 -r repo ls latest
+  few 8 -r repo similar input
 fi
 
 # A place where none can be is told, once.
