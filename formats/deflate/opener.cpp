@@ -21,7 +21,7 @@ constexpr std::uint64_t kEstimateBytes = 4 << 20;
 constexpr std::uint64_t kPigzChunk = 131072;
 constexpr std::uint32_t kMostPatience = 64;
 constexpr std::uint64_t kMostUnproven = 4 << 20;  // plain bytes of a stream
-constexpr std::uint64_t kStepsOfStream = 4096;    // to make and forget tables
+constexpr std::uint64_t kStepsOfStream = 16384;   // to make and forget tables
 
 std::size_t count_tokens(std::span<const Block> blocks) {
   std::size_t out = 0;
@@ -104,7 +104,9 @@ std::shared_ptr<const Opener::Hint> Opener::hint() const {
 
 Result<std::optional<Piece>> Opener::next() {
   if (state_->ended && state_->blocks.empty()) return std::optional<Piece>();
-  KIN_TRY(state_->read_blocks());
+  auto read = state_->read_blocks();
+  if (!read) state_->tell_work();  // to fail takes time too
+  KIN_TRY(std::move(read));
   auto piece = state_->take_piece();
   state_->tell_work();
   if (state_->work.is_spent()) return takes_too_long();
@@ -113,12 +115,20 @@ Result<std::optional<Piece>> Opener::next() {
 }
 
 Result<void> Opener::State::read_block() {
+  if (limits.search != nullptr && limits.search->left() == 0) {
+    work.most = 0;
+    return takes_too_long();
+  }
   const std::uint64_t compressed = compressed_before + bits.position() / 8;
   const std::uint64_t most = std::min(limits.most_plain, (compressed + 65536) * limits.most_ratio);
   const std::uint64_t here = most - std::min(most, plain_before);
   auto block = reader.next(plain, static_cast<std::size_t>(std::min<std::uint64_t>(here, SIZE_MAX)));
   if (!bits.failure()) return bits.failure();  // not the stream's fault
-  if (!block) return std::move(block).error();
+  if (!block) {
+    // All that was made of it for nothing: a block may be a thousand times as large as its bytes.
+    work.steps += plain.size();
+    return std::move(block).error();
+  }
   ended = block->final;
   if (!blocks.empty()) note_flush(blocks.back(), *block);
   blocks.push_back(*std::move(block));

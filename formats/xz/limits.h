@@ -12,15 +12,17 @@ namespace kin::formats::xz {
 // opened.
 inline constexpr std::size_t kMostEncodedBytes = 64U << 20;
 inline constexpr std::uint64_t kMostPlainBytes = std::uint64_t{512} << 20;
-// The tables of an encoder. A rebuild keeps to it too.
+// The tables of an encoder. As many encoders run as there are threads, so that less is opened than a rebuild
+// would take: enough for all that xz -6 writes, which takes 96.
 inline constexpr std::uint64_t kMostTableBytes = std::uint64_t{200} << 20;
+inline constexpr std::uint64_t kMostOpenedTableBytes = std::uint64_t{100} << 20;
 // Both by ContainerLimits::memory_bytes, for which they are the same at the top. It is halved for each level
 // further down, so that streams in streams take no more than twice as much as one.
 constexpr std::size_t most_encoded_bytes(std::size_t memory_bytes) {
   return std::min(kMostEncodedBytes, 8 * memory_bytes);
 }
 constexpr std::uint64_t most_table_bytes(std::size_t memory_bytes) {
-  return std::min(kMostTableBytes, std::uint64_t{25} * memory_bytes);
+  return std::min(kMostOpenedTableBytes, std::uint64_t{25} * memory_bytes / 2);
 }
 // Zeros between streams; what follows more of them is not part of the same content.
 inline constexpr std::size_t kMostPaddingBytes = 64U << 10;

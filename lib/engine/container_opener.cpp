@@ -18,6 +18,10 @@ constexpr std::uint64_t kMostMembers = 10'000'000;
 // levels together.
 constexpr std::uint64_t kHeldBytes = 32 << 20;
 constexpr std::uint64_t kMostNestedBytes = 64 << 20;
+// Shorter members are kept in the recipe once there were so many of them: an object takes more than that for
+// its id, here and in the index.
+constexpr std::size_t kShortMember = 64;
+constexpr std::uint64_t kMostShortMembers = 256;
 // Longer literals are objects: a version of the container that differs elsewhere shares them.
 constexpr std::size_t kLongLiteral = 4096;
 constexpr std::size_t kPieceBytes = 1 << 20;  // of long corrections and recipes
@@ -199,10 +203,13 @@ class Level : public PartSink {
   }
 
   Result<void> member(std::string_view name, ByteSource& bytes) override {
+    PeekSource in(bytes);
+    KIN_TRY_ASSIGN(const ByteView start, in.peek(kShortMember));
+    if (start.size() < kShortMember && ++short_members_ > kMostShortMembers) return literal(start);
     KIN_TRY(flush_literal());
     RecipePart part;
     part.name = name;
-    KIN_TRY_ASSIGN(part.content, store_content(bytes, previous_.next(part.name)));
+    KIN_TRY_ASSIGN(part.content, store_content(in, previous_.next(part.name)));
     for (const Extent& extent : part.content) given_bytes_ += extent.size;
     return part.content.empty() ? Result<void>() : add(part);
   }
@@ -214,7 +221,8 @@ class Level : public PartSink {
     part.name = name;
     LongBytes corrections(shared_);
     Correcting source(plain, corrections, shared_);
-    KIN_TRY_ASSIGN(part.content, store_content(source, previous_.next(part.name)));
+    PeekSource in(source);
+    KIN_TRY_ASSIGN(part.content, store_content(in, previous_.next(part.name)));
     KIN_TRY(corrections.add(plain.take_corrections()));
     given_bytes_ += plain.encoded_bytes();
     if (corrections.total() <= kMostInlineCorrections) {
@@ -281,9 +289,8 @@ class Level : public PartSink {
   }
 
   // A member's bytes: a container in turn, or segments. `before`: what the member was.
-  Result<std::vector<Extent>> store_content(ByteSource& source, const std::vector<Extent>& before) {
+  Result<std::vector<Extent>> store_content(PeekSource& in, const std::vector<Extent>& before) {
     if (++shared_.members > kMostMembers) return Error(ErrorCode::unsupported, "too many members");
-    PeekSource in(source);
     KIN_TRY_ASSIGN(const ByteView head, in.peek(kHeadBytes));
     const ContainerFormat* const format = depth_ < kMostContainerDepth ? opener_.detect(head) : nullptr;
     if (format != nullptr) {
@@ -356,6 +363,7 @@ class Level : public PartSink {
   Bytes literal_;
   LongBytes recipe_;
   std::uint64_t given_bytes_ = 0;  // by the format, as they stood in the container
+  std::uint64_t short_members_ = 0;
   std::optional<Bytes> refused_;
 };
 

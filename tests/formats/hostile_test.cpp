@@ -142,6 +142,17 @@ TEST_CASE("a recipe that gets too long is given up before it fills the repositor
   CHECK(opened.objects.objects.empty());
 }
 
+TEST_CASE("very many members of a few bytes are not an object each", "[containers][hostile]") {
+  std::string text = "!<arch>\n";
+  for (int i = 0; i < 20'000; ++i)
+    text += fmt::format("{:<16}{:<12}{:<6}{:<6}{:<8}{:<10}`\n{:06}", "x/", 0, 0, 0, 644, 6, i);
+  const Bytes bytes(text.begin(), text.end());
+  OpenedContainer opened = open_container(bytes);
+  REQUIRE(opened.extent);
+  CHECK(opened.objects.objects.size() < 1000);
+  check_closed_or_exact(bytes);
+}
+
 TEST_CASE("a zip of headers within headers does not take for ever", "[containers][hostile]") {
   // Every header promises a deflate stream of unknown length, and all of them go on in the same stored
   // blocks.

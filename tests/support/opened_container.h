@@ -5,6 +5,7 @@
 #include "lib/base/file.h"
 #include "lib/container/content_source.h"
 #include "lib/engine/container_opener.h"
+#include "tests/support/coded_stream.h"
 #include "tests/support/expect.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_repository.h"
@@ -59,15 +60,6 @@ inline OpenedContainer open_container(Bytes bytes) {
     return true;
   }));
   return out;
-}
-
-inline Result<Bytes> read_to_end(ByteSource& source) {
-  Bytes out, buffer(64 << 10);
-  for (;;) {
-    KIN_TRY_ASSIGN(const std::size_t got, source.read(buffer));
-    append(out, ByteView(buffer).first(got));
-    if (got < buffer.size()) return out;
-  }
 }
 
 inline Result<Bytes> rebuilt(ObjectReader& objects, const Extent& extent) {

@@ -211,6 +211,23 @@ TEST_CASE("streams of known encoders take a tenth of the steps they may, at most
     }
 }
 
+TEST_CASE("what was made of a stream that then fails counts as work, and none is made once that is spent",
+          "[deflate]") {
+  const Bytes zeros(4 << 20);
+  Bytes cut = zlib_stream(zeros, {.level = 9});
+  cut.resize(cut.size() - 100);
+  SearchBudget budget(SearchLimits{10 << 20, 0});
+  OpenLimits limits;
+  limits.search = &budget;
+  const std::uint64_t before = budget.left();
+  CHECK(testing::code_of(open_stream(cut, limits)) == ErrorCode::corrupt);
+  CHECK(before - budget.left() > (3 << 20));
+  while (budget.left() > 0) CHECK_FALSE(open_stream(cut, limits));
+  const auto refused = open_stream(cut, limits);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message() == kTakesTooLong);
+}
+
 TEST_CASE("streams that share a budget stop where it is spent, and what was opened is rebuilt", "[deflate]") {
   const Bytes stream = testing::two_letters(2, 5'000);
   const std::uint64_t alone = value_of(steps_to_open(stream, any_work()));
