@@ -76,6 +76,8 @@ Result<void> Context::still_heard() const {
   return Error(ErrorCode::io, "cannot write to stdout");
 }
 
+std::string is_not_empty(const std::string& text) { return text.empty() ? "its value is empty" : ""; }
+
 void set_path(Json& fields, const char* key, std::string_view path) {
   fields[key] = path;
   if (!is_valid_utf8(path)) fields[std::string(key) + "_hex"] = hex(as_bytes(path));

@@ -97,6 +97,9 @@ struct Command {
 // beside it.
 void set_path(Json& fields, const char* key, std::string_view path);
 
+// A check of CLI11: what an option names must have a name.
+std::string is_not_empty(const std::string& text);
+
 // From -r or KIN_REPOSITORY, else the default place.
 std::string repository_location(const Context& context);
 std::string default_repository();

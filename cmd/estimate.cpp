@@ -379,12 +379,14 @@ Action define_estimate(CLI::App& app) {
   CLI::Option* const csv =
       app.add_flag("--csv", options->csv, "a table for spreadsheets instead of one for people");
   CLI::Option* const html =
-      app.add_option("--html", options->html, "also write a page with plots to this file");
+      app.add_option("--html", options->html, "also write a page with plots to this file")
+          ->check(is_not_empty);
   CLI::Option* const study = app.add_flag("--study", options->study,
                                           "also what deltas save by features, size, blocks, thresholds, "
                                           "bases and programs; takes several times as long");
   app.add_option("--scratch", options->scratch,
-                 "where to keep what a backup would store, until it is counted (default: the local cache)");
+                 "where to keep what a backup would store, until it is counted (default: the local cache)")
+      ->check(is_not_empty);
   CLI::Option* const sample =
       app.add_flag("--sample", options->sample,
                    "look at a tenth of the data, at most 4 GiB, and tell between what bounds all would be")
@@ -397,7 +399,8 @@ Action define_estimate(CLI::App& app) {
       app.add_option("--sample-seed", options->sample_seed, "the same; another number, another sample");
   CLI::Option* const against =
       app.add_option("--against", options->against,
-                     "tell what a backup into this repository would add to it, and nothing else");
+                     "tell what a backup into this repository would add to it, and nothing else")
+          ->check(is_not_empty);
   for (CLI::Option* const other : {csv, html, study, sample, percent, seed}) against->excludes(other);
   return [options](Context& context) { return Estimate(context, *options).run(); };
 }

@@ -85,7 +85,7 @@ Action define_groups(CLI::App& app) {
   app.add_flag("--overlapping", options->overlapping,
                "a list for each file of all that are like it, as sif does");
   app.add_flag("--interesting", options->interesting, "also the largest sets whose files all share enough");
-  app.add_option("--html", options->html, "also write a page with a graph to this file");
+  app.add_option("--html", options->html, "also write a page with a graph to this file")->check(is_not_empty);
   return [options](Context& context) { return run_groups(context, *options); };
 }
 

@@ -6,9 +6,11 @@
 #include "lib/base/file.h"
 #include "lib/base/text.h"
 
+#include <algorithm>
 #include <atomic>
 #include <fcntl.h>
 #include <iostream>
+#include <optional>
 #include <signal.h>
 #include <span>
 #include <time.h>
@@ -115,6 +117,15 @@ void on_signal(int) {
   }
 }
 
+// CLI11 takes the next word for what is missing: `--html="$UNSET" a.txt` would replace a.txt by a page.
+std::optional<std::string> option_without_value(std::span<char* const> words) {
+  for (const std::string_view word : words) {
+    if (word == "--") break;
+    if (word.starts_with("--") && word.find('=') == word.size() - 1) return std::string(word);
+  }
+  return std::nullopt;
+}
+
 // The number of a closed descriptor goes to the next file that is opened: then messages would be written into
 // the cache, and --stdin would read some file of ours. What takes its place here is as useless as it was, to
 // us and to the commands that we start.
@@ -151,6 +162,12 @@ int main(int count, char** arguments) {
     CLI::App* const sub = app.add_subcommand(command->name, command->summary)->fallthrough();
     const Action run = command->define(*sub);
     sub->callback([&chosen, run] { chosen = run; });
+  }
+  const std::span<char* const> words(arguments, static_cast<std::size_t>(count));
+  if (const auto option = option_without_value(words.subspan(std::min<std::size_t>(words.size(), 1)))) {
+    std::cerr << "kin: there is no value behind " << printable(*option)
+              << " (where an empty one makes sense, it is a word of its own: '')\n";
+    return static_cast<int>(ExitCode::usage);
   }
   std::string help_topic;
   CLI::App* const help = app.add_subcommand("help", "say how a command is used");

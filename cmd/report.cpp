@@ -291,7 +291,7 @@ Action define_report(CLI::App& app) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   app.add_flag("--csv", options->csv, "the snapshots as a table for spreadsheets, and nothing else");
-  app.add_option("--html", options->html, "also write a page with plots to this file");
+  app.add_option("--html", options->html, "also write a page with plots to this file")->check(is_not_empty);
   return [options](Context& context) { return run_report(context, *options); };
 }
 

@@ -153,7 +153,7 @@ Action define_study(CLI::App& app) {
   app.add_flag("--all", options->all, "also the variants of detectors");
   app.add_option("--sample", options->sample, "files of which every pair is tried (default 200)")
       ->check(CLI::Range(0, 1000));
-  app.add_option("--html", options->html, "also write a page with plots to this file");
+  app.add_option("--html", options->html, "also write a page with plots to this file")->check(is_not_empty);
   app.add_option("-e,--exclude", options->files.exclude, "leave out what matches this pattern")
       ->allow_extra_args(false);
   app.add_option("--max-size", options->files.max_size, "only files of at most this size (500k, 2G)");

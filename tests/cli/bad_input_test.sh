@@ -13,6 +13,22 @@ says "is not a kin repository"
 run 2 -r tree/file frobnicate
 run 2 backup
 
+# Nothing behind the "=" of an option, as of a variable that is not set: the next word is not its value.
+mkdir given && cp tree/file given/a.txt && cp tree/file given/b.txt
+for option in --html= --against= --scratch= --exclude= --files-from=; do
+  run 2 estimate $option given/a.txt given/b.txt
+  says "there is no value behind $option"
+done
+run 2 groups --html= given/a.txt given/b.txt
+run 2 study detectors --html= given/a.txt given/b.txt
+run 2 delta given/a.txt given/b.txt --output= given/b.txt
+run 2 --repository= nowhere snapshots
+run 2 estimate --html '' given/a.txt
+run 2 estimate --against '' given/a.txt
+cmp tree/file given/a.txt && cmp tree/file given/b.txt || fail "an input was overwritten"
+[ ! -e nowhere ] || fail "something was made"
+mkdir ./--html= && run 0 estimate -- --html=  # a path, behind --
+
 export KIN_PASSWORD=right
 run 0 -r repo init
 run 2 -r repo init
