@@ -106,7 +106,8 @@ class Estimate {
                     bool compares = false);
   Result<EstimateStudy> study(const Pass& closed);
   Result<void> look_at(store::Repository& repository, Pass& pass, const SavingsMeter& meter);
-  Result<void> tell(const EstimateResult& result);
+  void tell(const EstimateResult& result);
+  Result<std::unique_ptr<OutputFile>> open_page();
 
   Context& context_;
   const EstimateOptions& options_;
@@ -334,19 +335,27 @@ Result<EstimateStudy> Estimate::study(const Pass& closed) {
   return out;
 }
 
-Result<void> Estimate::tell(const EstimateResult& result) {
-  if (!options_.html.empty()) {
-    KIN_TRY_ASSIGN(const auto page, OutputFile::open(context_, options_.html, {}));
-    KIN_TRY(page->finish(estimate_page(result)));
-    if (page->is_stdout()) return {};
-  }
-  if (options_.csv) {
+void Estimate::tell(const EstimateResult& result) {
+  if (options_.html == "-") {
+    // The page is all that is wanted there.
+  } else if (options_.csv) {
     print_estimate_csv(context_, result);
   } else {
     print_estimate(context_, result);
     context_.json("estimate", estimate_json(result));
   }
-  return {};
+  if (result.skipped > 0)
+    context_.warn(fmt::format("{} file{} could not be read whole", grouped(result.skipped),
+                              result.skipped == 1 ? "" : "s"));
+}
+
+Result<std::unique_ptr<OutputFile>> Estimate::open_page() {
+  std::vector<std::string> inputs;
+  for (const BackupSource& source : request_.walk.sources) inputs.push_back(source.path);
+  const SourceOptions& sources = options_.sources;
+  for (const auto* lists : {&sources.files_from, &sources.exclude_file, &sources.iexclude_file})
+    inputs.insert(inputs.end(), lists->begin(), lists->end());
+  return OutputFile::open_page(context_, options_.html, std::move(inputs));
 }
 
 Result<ExitCode> Estimate::run() {
@@ -361,15 +370,16 @@ Result<ExitCode> Estimate::run() {
 
   if (!options_.html.empty()) {
     // To fail now, and not when all the work is done; but not to be found among the files.
-    KIN_TRY_ASSIGN(const auto can_be_made, OutputFile::open(context_, options_.html, {}));
+    KIN_TRY_ASSIGN(const auto can_be_made, open_page());
   }
   KIN_TRY_ASSIGN(const EstimateResult result,
                  options_.takes_sample() ? measure_sample(formats) : measure(formats));
   context_.progress("");
-  KIN_TRY(tell(result));
-  if (result.skipped > 0)
-    context_.warn(fmt::format("{} file{} could not be read whole", grouped(result.skipped),
-                              result.skipped == 1 ? "" : "s"));
+  tell(result);
+  if (!options_.html.empty()) {
+    KIN_TRY_ASSIGN(const auto page, open_page());
+    KIN_TRY(page->finish(estimate_page(result)));
+  }
   return result.skipped > 0 ? ExitCode::incomplete : ExitCode::ok;
 }
 

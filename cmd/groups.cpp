@@ -59,17 +59,18 @@ Result<ExitCode> run_groups(Context& context, const GroupsOptions& options) {
   KIN_TRY(choose_form(context, false, options.html));
   if (!options.html.empty()) {
     // To fail now, and not when all the work is done.
-    KIN_TRY_ASSIGN(const auto can_be_made, OutputFile::open(context, options.html, {}));
+    KIN_TRY_ASSIGN(const auto can_be_made, OutputFile::open_page(context, options.html, options.files.paths));
   }
   SkippedFiles skipped(context);
   KIN_TRY_ASSIGN(const GroupsResult result, find_groups(context, options, skipped));
-  if (!options.html.empty()) {
-    KIN_TRY_ASSIGN(const auto page, OutputFile::open(context, options.html, {}));
-    KIN_TRY(page->finish(groups_page(result)));
-    if (page->is_stdout()) return skipped.exit_code();
+  if (options.html != "-") {
+    print_groups(context, result);
+    KIN_TRY(write_groups_json(context, result, skipped.count()));
   }
-  print_groups(context, result);
-  KIN_TRY(write_groups_json(context, result, skipped.count()));
+  if (!options.html.empty()) {
+    KIN_TRY_ASSIGN(const auto page, OutputFile::open_page(context, options.html, options.files.paths));
+    KIN_TRY(page->finish(groups_page(result)));
+  }
   return skipped.exit_code();
 }
 

@@ -15,6 +15,30 @@ Error is_there(const std::string& path) {
   return Error(ErrorCode::invalid_argument, printable(path) + " is there already (--force replaces it)");
 }
 
+Error is_input(const std::string& path) {
+  return Error(ErrorCode::invalid_argument,
+               printable(path) + " is one of the inputs, and they are not overwritten");
+}
+
+bool is_same(const struct stat& a, const struct stat& b) {
+  return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// Whether `path`, which need not be there, is in a directory, at any depth; by what the directories are,
+// whatever their names.
+bool lies_in(const std::string& path, const struct stat& directory) {
+  std::error_code failed;
+  std::filesystem::path at =
+      std::filesystem::weakly_canonical(std::filesystem::absolute(path, failed), failed);
+  if (failed) return false;  // nor can it be written to then
+  while (at != at.parent_path()) {
+    at = at.parent_path();
+    struct stat info {};
+    if (::stat(at.c_str(), &info) == 0 && is_same(info, directory)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<OutputFile>> OutputFile::open(Context& context, const std::string& path,
@@ -22,15 +46,17 @@ Result<std::unique_ptr<OutputFile>> OutputFile::open(Context& context, const std
   std::unique_ptr<OutputFile> output(new OutputFile(context));
   if (path == "-") return output;
   output->if_there_ = if_there;
-  struct stat there {};
+  struct stat there {
+  }, own{};
+  if (::stat(repository_location(context).c_str(), &own) == 0 && lies_in(path, own))
+    return Error(ErrorCode::invalid_argument,
+                 printable(path) + " is in the repository, where only kin's own files are written");
   std::string place = path;
   if (if_there == IfThere::refuse && ::lstat(path.c_str(), &there) == 0) return is_there(path);
   if (::stat(path.c_str(), &there) == 0) {
     for (const Fd* input : inputs) {
       struct stat info {};
-      if (::fstat(input->get(), &info) == 0 && info.st_dev == there.st_dev && info.st_ino == there.st_ino)
-        return Error(ErrorCode::invalid_argument,
-                     printable(path) + " is one of the inputs, and they are not overwritten");
+      if (::fstat(input->get(), &info) == 0 && is_same(info, there)) return is_input(path);
     }
     if (!S_ISREG(there.st_mode))
       return Error(ErrorCode::invalid_argument, printable(path) + " is there, and is not a file");
@@ -48,6 +74,24 @@ Result<std::unique_ptr<OutputFile>> OutputFile::open(Context& context, const std
   ::umask(mask);
   if (::fchmod(output->fd_.get(), 0666 & ~mask) != 0) return errno_error("cannot make", path);
   return output;
+}
+
+Result<std::unique_ptr<OutputFile>> OutputFile::open_page(Context& context, const std::string& path,
+                                                          std::vector<std::string> inputs) {
+  inputs.push_back(context.options.password_file);
+  struct stat there {};
+  if (path != "-" && ::stat(path.c_str(), &there) == 0) {
+    for (const std::string& input : inputs) {
+      struct stat info {};
+      if (::stat(input.c_str(), &info) != 0) continue;
+      if (is_same(info, there)) return is_input(path);
+      if (S_ISDIR(info.st_mode) && lies_in(path, info))
+        return Error(ErrorCode::invalid_argument,
+                     fmt::format("{} is a file in {}, which is to be read, and is not overwritten",
+                                 printable(path), printable(input)));
+    }
+  }
+  return open(context, path, {});
 }
 
 OutputFile::~OutputFile() {

@@ -18,10 +18,14 @@ class OutputFile {
   enum class IfThere { replace, refuse };
 
   // invalid_argument if it would replace one of `inputs`, something that is not a file, or, where that is to
-  // be refused, anything.
+  // be refused, anything; or if it would be in the repository.
   static Result<std::unique_ptr<OutputFile>> open(Context& context, const std::string& path,
                                                   const std::vector<const Fd*>& inputs,
                                                   IfThere if_there = IfThere::replace);
+  // A page beside what a command prints. invalid_argument also if it would replace one of these paths or, if
+  // that is a directory, a file in it.
+  static Result<std::unique_ptr<OutputFile>> open_page(Context& context, const std::string& path,
+                                                       std::vector<std::string> inputs);
   ~OutputFile();
 
   std::uint64_t bytes() const { return bytes_; }

@@ -264,13 +264,13 @@ std::string Report::page() const {
 
 Result<ExitCode> run_report(Context& context, const ReportOptions& options) {
   KIN_TRY(choose_form(context, options.csv, options.html));
+  if (!options.html.empty()) {
+    // To fail now, and not when all the work is done.
+    KIN_TRY_ASSIGN(const auto can_be_made, OutputFile::open_page(context, options.html, {}));
+  }
   KIN_TRY_ASSIGN(const auto repository, open_repository(context));
   Report report(context, *repository, options);
   KIN_TRY_ASSIGN(const bool damaged, report.gather());
-  if (!options.html.empty()) {
-    KIN_TRY_ASSIGN(const auto page, OutputFile::open(context, options.html, {}));
-    KIN_TRY(page->finish(report.page()));
-  }
   const bool told = options.html == "-";
   if (!told && options.csv) {
     report.print_csv();
@@ -279,6 +279,10 @@ Result<ExitCode> run_report(Context& context, const ReportOptions& options) {
     context.json("report", report.json());
   }
   KIN_TRY_ASSIGN(const bool lost, warn_of_counted_packs(context, *repository));
+  if (!options.html.empty()) {
+    KIN_TRY_ASSIGN(const auto page, OutputFile::open_page(context, options.html, {}));
+    KIN_TRY(page->finish(report.page()));
+  }
   return damaged || lost ? ExitCode::corrupt : ExitCode::ok;
 }
 

@@ -109,7 +109,7 @@ std::string study_page(const StudyResult& result) {
 Result<ExitCode> run_study(Context& context, const StudyCommandOptions& options) {
   KIN_TRY(choose_form(context, false, options.html));
   if (!options.html.empty()) {
-    KIN_TRY_ASSIGN(const auto can_be_made, OutputFile::open(context, options.html, {}));
+    KIN_TRY_ASSIGN(const auto can_be_made, OutputFile::open_page(context, options.html, options.files.paths));
   }
   KIN_TRY_ASSIGN(const WalkOptions sources, file_sources(options.files.paths, options.files));
   KIN_TRY_ASSIGN(const FileRules rules, file_rules(options.files));
@@ -130,13 +130,14 @@ Result<ExitCode> run_study(Context& context, const StudyCommandOptions& options)
   KIN_TRY_ASSIGN(const StudyResult result, study_detectors(files, study, key_stores(context), skipped.told(),
                                                            progress, context.stop()));
   context.progress("");
-  if (!options.html.empty()) {
-    KIN_TRY_ASSIGN(const auto page, OutputFile::open(context, options.html, {}));
-    KIN_TRY(page->finish(study_page(result)));
-    if (page->is_stdout()) return skipped.exit_code();
+  if (options.html != "-") {
+    print_study(context, result);
+    context.json("study", study_json(result));
   }
-  print_study(context, result);
-  context.json("study", study_json(result));
+  if (!options.html.empty()) {
+    KIN_TRY_ASSIGN(const auto page, OutputFile::open_page(context, options.html, options.files.paths));
+    KIN_TRY(page->finish(study_page(result)));
+  }
   return skipped.exit_code();
 }
 

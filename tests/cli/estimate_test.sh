@@ -166,7 +166,35 @@ rm tree/noise
 # The page does not count itself.
 run 0 --json estimate tree --html tree/page.html
 true_of 'it["files"] == 70'
-rm tree/page.html
+
+# Nor does it replace what is read, nor anything in a repository.
+cp -r tree kept
+cp -r repo kept_repo
+ln -s "$work/tree/1.txt" link
+printf 'tree/0.txt\n' >list
+for page in tree/0.txt tree/../tree/0.txt link list tree/page.html; do
+  run 2 estimate --html $page tree/0.txt tree/1.txt tree/page.html --files-from list
+  says "is one of the inputs"
+done
+for page in tree/0.txt link tree/page.html; do
+  run 2 estimate --html $page tree
+  says "is a file in tree"
+  run 2 groups --html $page tree
+  run 2 study detectors --html $page tree
+done
+run 2 groups --html tree/0.txt tree/0.txt tree/1.txt
+run 2 study detectors --html tree/0.txt tree/0.txt tree/1.txt
+for page in repo/config repo/new repo/packs/../new; do
+  run 2 -r repo estimate --html $page tree
+  says "is in the repository"
+  run 2 -r repo report --html $page
+  run 2 -r repo export latest -f $page --format tar --force
+done
+diff -r tree kept && diff -r repo kept_repo || fail "an input or a repository was written to"
+echo word >password
+run 2 -r repo --password-file password report --html password
+[ "$(cat password)" = word ] || fail "the password was overwritten"
+rm -r kept kept_repo link list tree/page.html
 
 # Little and nothing; what is not there; no room to work in.
 mkdir none
@@ -193,13 +221,23 @@ head -c 60000000 /dev/urandom >tree/large
 set -m  # or the shell has background jobs ignore interrupts
 # start: an estimate that is at work.
 start() {
-  "$KIN" estimate tree >out 2>err &
+  "$KIN" estimate tree "$@" >out 2>err &
   for _ in $(seq 1000); do
     [ -z "$(find "$work/cache" -path '*kin-index-*/repository/packs' 2>/dev/null)" ] || return 0
     sleep 0.01
   done
   fail "did not start"
 }
+# A page that cannot be written in the end does not take the rest with it.
+mkdir pages
+start --html pages/page.html
+rmdir pages
+code=0
+wait $! || code=$?
+[ "$code" = 14 ] || fail "exit code $code without a place for the page"
+says "kin, with trees, index and all"
+says "cannot make pages/page.html"
+nothing_left
 start
 kill -INT $!
 code=0

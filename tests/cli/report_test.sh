@@ -88,6 +88,15 @@ run 0 --json -r other report --host "$(hostname)"
 true_of 'len(rows) == 3 and near(rows[0]["would_free"]["stored_size"], 400000) and rows[2]["would_free"]["objects"] == 0'
 rm -r other tree/b/numbers.gz
 run 2 -r repo report --top 0
+
+# A page that cannot be written in the end does not take the rest with it.
+export KIN_PASSWORD=word
+run 0 -r sealed init
+unset KIN_PASSWORD
+mkdir pages
+run 14 -r sealed --password-command 'rmdir pages; echo word' report --html pages/page.html
+says "0 snapshots take 0 B"
+says "cannot make pages/page.html"
 run 10 -r nowhere report
 
 # A snapshot that is gone leaves what others lean on: only a base now.
