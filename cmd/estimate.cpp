@@ -3,6 +3,7 @@
 #include "cmd/backup_sources.h"
 #include "cmd/estimate_methods.h"
 #include "cmd/estimate_result.h"
+#include "cmd/file_options.h"
 #include "cmd/object_origins.h"
 #include "cmd/output_file.h"
 #include "cmd/sample_costs.h"
@@ -40,7 +41,7 @@ struct EstimateOptions {
   std::optional<double> sample_percent;
   std::optional<std::uint64_t> sample_seed;
 
-  bool takes_sample() const { return sample || sample_percent || sample_seed; }
+  bool takes_sample() const { return sample || sample_percent; }
 };
 
 // What one backup, into a repository that is removed again, tells.
@@ -360,6 +361,8 @@ Result<std::unique_ptr<OutputFile>> Estimate::open_page() {
 
 Result<ExitCode> Estimate::run() {
   KIN_TRY(choose_form(context_, options_.csv, options_.html));
+  if (options_.sample_seed && !options_.takes_sample())
+    return Error(ErrorCode::invalid_argument, "--sample-seed goes with --sample or --sample-percent");
   if (!options_.against.empty()) context_.options.repository = options_.against;
   KIN_TRY_ASSIGN(const std::vector<ContainerFormat> formats, chosen_formats(options_.sources));
   KIN_TRY_ASSIGN(request_.walk, walk_options(options_.sources, "", context_));
@@ -394,9 +397,12 @@ Action define_estimate(CLI::App& app) {
   CLI::Option* const study = app.add_flag("--study", options->study,
                                           "also what deltas save by features, size, blocks, thresholds, "
                                           "bases and programs; takes several times as long");
-  app.add_option("--scratch", options->scratch,
-                 "where to keep what a backup would store, until it is counted (default: the local cache)")
-      ->check(is_not_empty);
+  CLI::Option* const scratch =
+      app.add_option(
+             "--scratch", options->scratch,
+             "where to keep what a backup would store, until it is counted (default: the local cache)")
+          ->check(is_not_empty);
+  csv->excludes(study);
   CLI::Option* const sample =
       app.add_flag("--sample", options->sample,
                    "look at a tenth of the data, at most 4 GiB, and tell between what bounds all would be")
@@ -404,14 +410,17 @@ Action define_estimate(CLI::App& app) {
   CLI::Option* const percent =
       app.add_option("--sample-percent", options->sample_percent, "the same for so much of them")
           ->check(CLI::Range(0.001, 100.0))
+          ->check(is_a_number)
           ->excludes(study);
   CLI::Option* const seed =
-      app.add_option("--sample-seed", options->sample_seed, "the same; another number, another sample");
+      app.add_option("--sample-seed", options->sample_seed, "another number, another sample")
+          ->check(is_a_whole_number);
   CLI::Option* const against =
       app.add_option("--against", options->against,
                      "tell what a backup into this repository would add to it, and nothing else")
           ->check(is_not_empty);
-  for (CLI::Option* const other : {csv, html, study, sample, percent, seed}) against->excludes(other);
+  for (CLI::Option* const other : {csv, html, study, scratch, sample, percent, seed})
+    against->excludes(other);
   return [options](Context& context) { return Estimate(context, *options).run(); };
 }
 

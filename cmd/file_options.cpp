@@ -4,14 +4,34 @@
 #include "lib/base/text.h"
 #include "store/rocks_key_store.h"
 
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
+#include <cstdint>
 #include <filesystem>
 
 namespace kin::cmd {
 
+namespace {
+
+template <class Number>
+bool is_all_of(const std::string& text, Number& number) {
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return status == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
 std::string is_a_number(const std::string& text) {
-  return std::isnan(std::strtod(text.c_str(), nullptr)) ? text + " is not a number" : "";
+  double number = 0;
+  return is_all_of(text, number) && std::isfinite(number) ? "" : printable(text) + " is not a number";
+}
+
+std::string is_a_whole_number(const std::string& text) {
+  std::uint64_t number = 0;
+  const bool is_plain = text == "0" || !text.starts_with('0');  // which would make it octal
+  return is_plain && is_all_of(text, number)
+             ? ""
+             : fmt::format("{} is not a whole number from 0 to {}", printable(text), UINT64_MAX);
 }
 
 void add_method_option(CLI::App& app, FileOptions& options) {

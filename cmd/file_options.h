@@ -19,7 +19,9 @@ struct FileOptions {
 // All but PATH, which each command names in its own way.
 void add_file_options(CLI::App& app, FileOptions& options);
 void add_method_option(CLI::App& app, FileOptions& options);
-std::string is_a_number(const std::string& text);  // a check of CLI11, whose ranges let "nan" pass
+// Checks of CLI11, which lets "nan" pass by ranges, reads 010 as 8, and takes what is too large.
+std::string is_a_number(const std::string& text);
+std::string is_a_whole_number(const std::string& text);
 
 Result<WalkOptions> file_sources(const std::vector<std::string>& paths, const FileOptions& options);
 Result<FileRules> file_rules(const FileOptions& options);

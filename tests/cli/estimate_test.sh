@@ -16,7 +16,7 @@ sys.exit(0 if eval(sys.argv[1]) else 1)
 PYTHON
 }
 
-mkdir tree scratch
+mkdir tree scratch none
 python3 - <<'PYTHON'
 import gzip, io, random, tarfile
 chance = random.Random(1)
@@ -141,6 +141,22 @@ run 2 estimate tree --sample --study
 run 2 estimate tree --sample-percent 0
 run 2 estimate tree --sample-percent 101
 run 2 estimate tree --sample --against repo
+
+# What does not go together, or is no number, is refused, and not read as something else.
+run 2 estimate tree --study --sample-seed 3
+says "--sample-seed goes with --sample or --sample-percent"
+run 2 estimate tree --sample-seed 3
+run 2 estimate tree --study --csv
+run 2 estimate tree --scratch scratch --against repo
+for percent in nan 0x10 inf 1e 10% ' 10'; do
+  run 2 estimate tree --sample-percent "$percent"
+done
+for seed in -1 18446744073709551616 010 0x10 1.5 +1 ' 1'; do
+  run 2 estimate tree --sample --sample-seed="$seed"
+  says "is not a whole number"
+done
+run 0 --json estimate none --sample --sample-seed 18446744073709551615
+true_of 'it["sample"]["seed"] == 18446744073709551615'
 nothing_left
 
 # One thing on stdout: what was asked for.
@@ -197,7 +213,6 @@ run 2 -r repo --password-file password report --html password
 rm -r kept kept_repo link list tree/page.html
 
 # Little and nothing; what is not there; no room to work in.
-mkdir none
 run 0 --json estimate none
 true_of 'it["files"] == 0 and it["bytes"] == 0 and all(method["percent"] == 0 for method in it["methods"])'
 run 0 --json estimate --sample none
