@@ -75,7 +75,11 @@ Result<BackupResult> dry_run(store::Repository& repository, const BackupRequest&
   const auto seen = store::FeatureIndex::open_temporary("");  // in memory: a dry run writes nothing
   DryRunStore store(repository, *seen);
   DryRunLog log(repository.index());
-  return backup(store, log, request, observer, stop);
+  auto result = backup(store, log, request, observer, stop);
+  // A backup says that it keeps what it has stored.
+  if (!result && result.error().code() == ErrorCode::cancelled)
+    return Error(ErrorCode::cancelled, "interrupted; nothing was written");
+  return result;
 }
 
 Effort effort_named(const std::string& name) {

@@ -176,6 +176,11 @@ head -c 50000 /dev/urandom >tree/noise
 run 0 --json estimate tree --against repo
 true_of '50000 <= it["data_added_packed"] < 60000 and it["files_new"] == 1'
 run 10 estimate tree --against nowhere
+KIN_PASSWORD=word run 0 -r sealed init
+for dry_run in "estimate --against sealed" "backup -r sealed -n"; do
+  run 130 --password-command 'kill -INT $PPID; echo word' $dry_run tree
+  says "interrupted; nothing was written"
+done
 run 2 estimate tree --against repo --csv
 rm tree/noise
 
