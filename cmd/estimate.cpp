@@ -107,6 +107,7 @@ class Estimate {
                     bool compares = false);
   Result<EstimateStudy> study(const Pass& closed);
   Result<void> look_at(store::Repository& repository, Pass& pass, const SavingsMeter& meter);
+  void compare(const SnapshotSummary& read);
   void tell(const EstimateResult& result);
   Result<std::unique_ptr<OutputFile>> open_page();
 
@@ -114,6 +115,13 @@ class Estimate {
   const EstimateOptions& options_;
   BackupRequest request_;
   EstimateLines lines_;
+  // What the first pass read; all others of the same sample, or of all files, are to read the same.
+  struct First {
+    const FileSample* sample;
+    std::uint64_t files, bytes;
+  };
+  std::optional<First> first_;
+  std::string changed_;  // a sentence, if they did not
 };
 
 Result<Pass> Estimate::pass(std::span<const ContainerFormat> formats, const Sketches& sketches,
@@ -140,12 +148,35 @@ Result<Pass> Estimate::pass(std::span<const ContainerFormat> formats, const Sket
                     printable(parent)));
   if (!result && result.error().code() == ErrorCode::cancelled) return interrupted();
   if (!result) return std::move(result).error();
+  compare(result->summary);
   Pass out;
   out.result = *std::move(result);
   out.savings = meter.result();
   KIN_TRY_ASSIGN(out.stored_bytes, scratch->stored_bytes());
   KIN_TRY(look_at(repository, out, meter));
   return out;
+}
+
+// With what the passes before it read, or with what was drawn.
+void Estimate::compare(const SnapshotSummary& read) {
+  const auto tell = [&](const std::string& first, const std::string& then) {
+    if (changed_.empty())
+      changed_ = fmt::format(
+          "the data changed while it was read: first {}, then {}; the lines of the table are of different "
+          "data",
+          first, then);
+  };
+  if (!first_ || first_->sample != request_.sample) {
+    first_ = {request_.sample, read.files, read.bytes};
+    // Those that cannot be read whole are told of by name.
+    if (request_.sample != nullptr && read.files + read.skipped < request_.sample->files())
+      tell(counted(request_.sample->files(), "file") + " of the sample", counted(read.files, "file"));
+  } else if (first_->files != read.files || first_->bytes != read.bytes) {
+    const auto text = [](std::uint64_t files, std::uint64_t bytes) {
+      return fmt::format("{} of {} bytes", counted(files, "file"), grouped(bytes));
+    };
+    tell(text(first_->files, first_->bytes), text(read.files, read.bytes));
+  }
 }
 
 // While it is there.
@@ -217,6 +248,7 @@ EstimateResult Estimate::result_of(Passes& passes) const {
   out.files = as_backup.result.summary.files;
   out.bytes = as_backup.result.summary.bytes;
   out.skipped = lines_.skipped();
+  out.changed = changed_;
   out.containers = as_backup.result.containers;
   out.parts = std::move(as_backup.parts);
   out.savings = std::move(passes.closed.savings);
@@ -348,6 +380,7 @@ void Estimate::tell(const EstimateResult& result) {
   if (result.skipped > 0)
     context_.warn(fmt::format("{} file{} could not be read whole", grouped(result.skipped),
                               result.skipped == 1 ? "" : "s"));
+  if (!result.changed.empty()) context_.warn(result.changed);
 }
 
 Result<std::unique_ptr<OutputFile>> Estimate::open_page() {
@@ -383,7 +416,7 @@ Result<ExitCode> Estimate::run() {
     KIN_TRY_ASSIGN(const auto page, open_page());
     KIN_TRY(page->finish(estimate_page(result)));
   }
-  return result.skipped > 0 ? ExitCode::incomplete : ExitCode::ok;
+  return result.skipped > 0 || !result.changed.empty() ? ExitCode::incomplete : ExitCode::ok;
 }
 
 Action define_estimate(CLI::App& app) {

@@ -209,7 +209,8 @@ Json estimate_json(const EstimateResult& result) {
            {"pairs", std::move(pairs)},
            {"directories", std::move(directories)},
            {"containers", containers_json(result.containers)},
-           {"skipped", result.skipped}};
+           {"skipped", result.skipped},
+           {"changed", !result.changed.empty()}};
   if (result.study) out["study"] = study_json(*result.study);
   if (result.sample)
     out["sample"] = {{"files", result.sample->files},
@@ -231,6 +232,7 @@ std::string estimate_page(const EstimateResult& result) {
         "the first table is of the sample.");
   if (result.skipped > 0)
     page.paragraph(fmt::format("{} of them could not be read whole.", grouped(result.skipped)));
+  if (!result.changed.empty()) page.paragraph("But " + result.changed + ".");
   add_methods(page, result);
   if (!result.containers.empty()) page.paragraph(containers_text(result.containers));
   add_matches(page, result.savings);

@@ -33,6 +33,7 @@ struct EstimateResult {
 
   std::vector<std::string> paths;  // that were looked at
   std::uint64_t files = 0, bytes = 0, skipped = 0;
+  std::string changed;  // a sentence, if they were not the same at each look
   std::vector<Method> methods;
   std::optional<OfSample> sample;          // then all below is of it
   Savings savings;                         // of files as they are, no container opened

@@ -50,6 +50,7 @@ mkdir tree/directory
 run 0 --json estimate tree
 nothing_left
 true_of 'it["message_type"] == "estimate" and it["files"] == 70 and it["distinct_files"] == 65 and it["skipped"] == 0'
+true_of 'not it["changed"]'
 bytes=$(find tree -type f -printf '%s\n' | awk '{sum += $1} END {print sum}')
 true_of "it['bytes'] == $bytes and of['identical_files'] == $bytes - 100000"
 true_of 'it["containers"]["opened"] == {"gzip": 4, "tar": 4}'
@@ -248,6 +249,27 @@ start() {
   done
   fail "did not start"
 }
+# What changes between the passes is told: here a file that grows all the time, and files that go one by one.
+: >tree/growing
+while :; do printf x >>tree/growing; sleep 0.001; done &
+changer=$!
+run 3 --json estimate tree --html page.html
+kill $changer
+wait $changer 2>/dev/null || true
+rm tree/growing
+says "the data changed while it was read: first 72 files of"
+true_of 'it["changed"]'
+grep -q "But the data changed while it was read" page.html || fail "not in the page"
+mkdir going
+for i in $(seq 3000); do echo "$i" >going/$i; done
+for i in $(seq 3000); do rm going/$i; sleep 0.001; done &
+changer=$!
+run 3 estimate going tree/large --sample
+kill $changer 2>/dev/null || true
+wait $changer 2>/dev/null || true
+says "files of the sample, then"
+rm -r going
+
 # A page that cannot be written in the end does not take the rest with it.
 mkdir pages
 start --html pages/page.html
