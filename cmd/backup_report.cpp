@@ -111,6 +111,11 @@ Json containers_json(const ContainerCounts& containers) {
   return {{"opened", containers.opened}, {"closed", std::move(closed)}};
 }
 
+std::string skipped_text(std::uint64_t skipped) {
+  return fmt::format("{} {} could not be read, or not whole", grouped(skipped),
+                     skipped == 1 ? "file or directory" : "files or directories");
+}
+
 void print_backup(Context& context, const BackupResult& result, bool dry_run, double seconds) {
   const SnapshotSummary& s = result.summary;
   const double ratio =
@@ -130,9 +135,7 @@ void print_backup(Context& context, const BackupResult& result, bool dry_run, do
   } else {
     context.print(time + "; nothing has changed, no snapshot saved");
   }
-  if (s.skipped > 0)
-    context.warn(
-        fmt::format("{} file{} could not be read whole", grouped(s.skipped), s.skipped == 1 ? "" : "s"));
+  if (s.skipped > 0) context.warn(skipped_text(s.skipped));
   Json fields{{"files_new", s.files_new},
               {"files_changed", s.files_changed},
               {"files_unmodified", s.files_unmodified},

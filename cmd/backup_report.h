@@ -84,6 +84,9 @@ Effort effort_named(const std::string& name);
 std::string containers_text(const ContainerCounts& containers);
 Json containers_json(const ContainerCounts& containers);
 
+// "3 files or directories could not be read, or not whole"
+std::string skipped_text(std::uint64_t skipped);
+
 void print_backup(Context& context, const BackupResult& result, bool dry_run, double seconds);
 
 // True if this backup met damage. What earlier ones met and stored again is worth a line, but no alarm every

@@ -377,9 +377,7 @@ void Estimate::tell(const EstimateResult& result) {
     print_estimate(context_, result);
     context_.json("estimate", estimate_json(result));
   }
-  if (result.skipped > 0)
-    context_.warn(fmt::format("{} file{} could not be read whole", grouped(result.skipped),
-                              result.skipped == 1 ? "" : "s"));
+  if (result.skipped > 0) context_.warn(skipped_text(result.skipped));
   if (!result.changed.empty()) context_.warn(result.changed);
 }
 

@@ -230,8 +230,7 @@ std::string estimate_page(const EstimateResult& result) {
         "What all files take is told from the sample, and is between the bounds with a chance of 95 %. All "
         "below "
         "the first table is of the sample.");
-  if (result.skipped > 0)
-    page.paragraph(fmt::format("{} of them could not be read whole.", grouped(result.skipped)));
+  if (result.skipped > 0) page.paragraph(skipped_text(result.skipped) + ".");
   if (!result.changed.empty()) page.paragraph("But " + result.changed + ".");
   add_methods(page, result);
   if (!result.containers.empty()) page.paragraph(containers_text(result.containers));

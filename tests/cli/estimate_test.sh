@@ -227,7 +227,11 @@ run 0 --json estimate tree/0.txt
 true_of 'it["files"] == 1 and of["identical_files"] == 20000'
 run 2 estimate
 says "no path is given"
+run 3 estimate tree missing gone --html page.html
+says "2 files or directories could not be read, or not whole"
+grep -q "2 files or directories could not be read, or not whole" page.html || fail "not in the page"
 run 3 --json estimate tree missing
+says "1 file or directory could not be read, or not whole"
 says "missing"
 true_of 'it["files"] == 70 and it["skipped"] == 1'
 [ "$(grep -c 'missing' err)" = 1 ] || fail "told of it more than once"
