@@ -192,7 +192,7 @@ Result<void> leave_out_own(std::vector<BackupSource>& sources, Context& context)
   });
   if (sources.empty())
     return Error(ErrorCode::invalid_argument, "nothing to back up: kin does not save its own files");
-  if (below)
+  if (std::error_code failed; below && std::filesystem::exists(repository_location(context), failed))
     context.print(fmt::format("the repository {} is left out", printable(repository_location(context))));
   return {};
 }

@@ -11,8 +11,8 @@ namespace kin::cmd {
 Result<std::vector<BackupSource>> backup_sources(const std::vector<std::string>& paths,
                                                  const std::string& as_path);
 
-// Takes out those that are the repository or the cache, or lie in them, with a warning; says so if the
-// repository lies below another. invalid_argument if nothing is left.
+// Takes out those that are the repository or the cache, or lie in them, with a warning; says so if there is
+// a repository below another. invalid_argument if nothing is left.
 Result<void> leave_out_own(std::vector<BackupSource>& sources, Context& context);
 
 // As a snapshot names them. Also those that are not there today: with other paths it would not be found as

@@ -127,7 +127,13 @@ class Estimate {
 Result<Pass> Estimate::pass(std::span<const ContainerFormat> formats, const Sketches& sketches,
                             bool compares) {
   const std::string parent = options_.scratch.empty() ? cache_directory(context_) : options_.scratch;
-  KIN_TRY_ASSIGN(const auto scratch, ScratchRepository::make(parent, sketches));
+  auto made = ScratchRepository::make(parent, sketches);
+  if (!made) {
+    const char* const hint =
+        options_.scratch.empty() ? " in the local cache (--scratch names another place)" : "";
+    return std::move(made).error().context(fmt::format("no room for an estimate to work in{}", hint));
+  }
+  const std::unique_ptr<ScratchRepository> scratch = *std::move(made);
   store::Repository& repository = scratch->repository();
   KIN_TRY(repository.begin_writing(context_.stop()));
   request_.walk.never_enter = own_directories(context_, repository);

@@ -238,6 +238,15 @@ true_of 'it["files"] == 70 and it["skipped"] == 1'
 : >file
 run 1 estimate --scratch file/below tree
 says "cannot make directory file"
+run 1 --cache-dir file/below estimate tree
+says "cannot make directory file"
+says "(--scratch names another place)"
+mkdir -p outer/inner outer/repo
+run 0 -r outer/none estimate outer
+grep -q "is left out" out && fail "left out a repository that is not there"
+run 0 -r outer/repo init --plain
+run 0 -r outer/repo estimate outer
+says "the repository outer/repo is left out"
 run 0 estimate --scratch scratch/new tree
 nothing_left
 
