@@ -200,9 +200,7 @@ Json estimate_json(const EstimateResult& result) {
     directories.push_back(std::move(entry));
   }
   Json out{{"files", result.files},
-           {"distinct_files", result.savings.distinct_files},
            {"bytes", result.bytes},
-           {"delta_objects", result.savings.delta_objects},
            {"methods", std::move(methods)},
            {"by_features", std::move(matches)},
            {"skew", std::move(skew)},
@@ -217,6 +215,10 @@ Json estimate_json(const EstimateResult& result) {
                      {"bytes", result.sample->bytes},
                      {"families", result.sample->families},
                      {"seed", result.sample->seed}};
+  // Beside the files that they are of.
+  (result.sample ? out["sample"] : out)
+      .update({{"distinct_files", result.savings.distinct_files},
+               {"delta_objects", result.savings.delta_objects}});
   return out;
 }
 
