@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <time.h>
+#include <utility>
 
 namespace kin {
 namespace {
@@ -28,14 +29,23 @@ std::size_t utf8_sequence(std::string_view bytes) {
   return size;
 }
 
-// Characters that make a terminal show a line in another order than it has, or break it: U+200E/F, U+2028 to
-// U+202E, U+2066 to U+2069.
+// Characters that make a terminal show a line in another order than it has, break it, or show nothing, so
+// that two names look like one: U+061C, U+200B, U+200E/F, U+2028 to U+202E, U+2066 to U+2069, U+FEFF, and the
+// tags, U+E0000 to U+E007F.
 bool is_treacherous(std::string_view sequence) {
-  if (sequence.size() != 3 || sequence[0] != '\xe2') return false;
-  const auto second = static_cast<unsigned char>(sequence[1]),
-             third = static_cast<unsigned char>(sequence[2]);
-  return (second == 0x80 && (third == 0x8e || third == 0x8f || (third >= 0xa8 && third <= 0xae))) ||
-         (second == 0x81 && third >= 0xa6 && third <= 0xa9);
+  constexpr std::pair<std::string_view, std::string_view> kRanges[] = {
+      {"\xd8\x9c", "\xd8\x9c"},
+      {"\xe2\x80\x8b", "\xe2\x80\x8b"},
+      {"\xe2\x80\x8e", "\xe2\x80\x8f"},
+      {"\xe2\x80\xa8", "\xe2\x80\xae"},
+      {"\xe2\x81\xa6", "\xe2\x81\xa9"},
+      {"\xef\xbb\xbf", "\xef\xbb\xbf"},
+      {"\xf3\xa0\x80\x80", "\xf3\xa0\x81\xbf"},
+  };
+  // In UTF-8 the order of bytes is that of characters.
+  return sequence.size() > 1 && std::any_of(std::begin(kRanges), std::end(kRanges), [&](const auto& range) {
+           return range.first <= sequence && sequence <= range.second;
+         });
 }
 
 // A year that a date can be written with. File systems take any 64 bits for a time, and tm has room for 2^31

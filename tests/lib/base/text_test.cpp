@@ -86,7 +86,14 @@ TEST_CASE("control characters, broken UTF-8 and backslashes are escaped", "[text
   CHECK(printable("gpj\xe2\x80\xae.exe") == "gpj\\xe2\\x80\\xae.exe");  // from right to left
   CHECK(printable("\xe2\x80\xa8") == "\\xe2\\x80\\xa8");                // a line separator
   CHECK(printable("\xe2\x81\xa6") == "\\xe2\\x81\\xa6");
-  CHECK(printable("\xe2\x80\xa6") == "\xe2\x80\xa6");  // an ellipsis is harmless
+  CHECK(printable("\xd8\x9c") == "\\xd8\\x9c");  // the Arabic letter mark
+  // What cannot be seen: a space of no width, a byte order mark, the first and the last tag.
+  CHECK(printable("a\xe2\x80\x8b") == "a\\xe2\\x80\\x8b");
+  CHECK(printable("\xef\xbb\xbf") == "\\xef\\xbb\\xbf");
+  CHECK(printable("\xf3\xa0\x80\x80\xf3\xa0\x81\xbf") == "\\xf3\\xa0\\x80\\x80\\xf3\\xa0\\x81\\xbf");
+  for (const char* harmless : {"\xe2\x80\xa6", "\xd8\x9b", "\xd8\x9d", "\xe2\x80\x8a", "\xe2\x80\xaf",
+                               "\xef\xbb\xbe", "\xf3\xa0\x82\x80", "\xf3\x9f\xbf\xbf"})
+    CHECK(printable(harmless) == harmless);
   CHECK(printable("\xff") == "\\xff");
   CHECK(printable("a\xc3") == "a\\xc3");                  // cut short
   CHECK(printable("\xc3(") == "\\xc3(");                  // not followed by a continuation
