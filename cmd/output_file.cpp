@@ -65,6 +65,8 @@ Result<std::unique_ptr<OutputFile>> OutputFile::open(Context& context, const std
     const std::filesystem::path target = std::filesystem::canonical(path, failed);
     if (!failed) place = target.string();
   }
+  // A page that others could not read is not shown to them by being made again.
+  const bool replaces = S_ISREG(there.st_mode);
   std::string temporary = place + ".kin-XXXXXX";
   output->fd_ = Fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!output->fd_) return errno_error("cannot make", path);
@@ -72,7 +74,8 @@ Result<std::unique_ptr<OutputFile>> OutputFile::open(Context& context, const std
   output->temporary_ = temporary;
   const mode_t mask = ::umask(0);
   ::umask(mask);
-  if (::fchmod(output->fd_.get(), 0666 & ~mask) != 0) return errno_error("cannot make", path);
+  if (::fchmod(output->fd_.get(), replaces ? there.st_mode & 0777 : 0666 & ~mask) != 0)
+    return errno_error("cannot make", path);
   return output;
 }
 

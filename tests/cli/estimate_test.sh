@@ -138,6 +138,9 @@ run 0 estimate --csv --sample-percent 30 many
 [ "$(head -1 out)" = "method,bytes,percent,low,high" ] || fail "no bounds in the table"
 run 0 estimate --html page.html --sample-percent 30 many
 grep -q "at least" page.html || fail "no bounds in the page"
+chmod 600 page.html
+run 0 estimate --html page.html tree/0.txt
+[ "$(stat -c %a page.html)" = 600 ] || fail "a new page is shown to more than the old one"
 run 3 --json estimate --sample tree missing
 true_of 'it["skipped"] == 1'
 run 2 estimate tree --sample --study
