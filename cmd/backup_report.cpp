@@ -127,7 +127,7 @@ void print_backup(Context& context, const BackupResult& result, bool dry_run, do
                             human_bytes(s.bytes_added), human_bytes(s.bytes_stored), ratio));
   if (!result.containers.empty()) context.print(containers_text(result.containers));
   const std::string time =
-      fmt::format("{} files, {} in {}", grouped(s.files), human_bytes(s.bytes), human_duration(seconds));
+      fmt::format("{}, {} in {}", counted(s.files, "file"), human_bytes(s.bytes), human_duration(seconds));
   if (dry_run) {
     context.print(time + "; dry run: nothing was written");
   } else if (result.snapshot) {

@@ -126,13 +126,12 @@ void add_places(HtmlPage& page, const EstimateResult& result) {
 }
 
 std::string files_text(const EstimateResult& result) {
-  const std::string all = fmt::format("{} files, {}; ", grouped(result.files), human_bytes(result.bytes));
+  const std::string all = fmt::format("{}, {}; ", counted(result.files, "file"), human_bytes(result.bytes));
   if (!result.sample)
     return all + fmt::format("{} of them different", grouped(result.savings.distinct_files));
-  return all + fmt::format("a sample of {} file{}, {}, in {} famil{} of similar ones",
-                           grouped(result.sample->files), result.sample->files == 1 ? "" : "s",
-                           human_bytes(result.sample->bytes), grouped(result.sample->families),
-                           result.sample->families == 1 ? "y" : "ies");
+  return all + fmt::format("a sample of {}, {}, in {} famil{} of similar ones",
+                           counted(result.sample->files, "file"), human_bytes(result.sample->bytes),
+                           grouped(result.sample->families), result.sample->families == 1 ? "y" : "ies");
 }
 
 }  // namespace

@@ -123,8 +123,8 @@ void Report::print() const {
           : fmt::format("; {} of it for objects that are only bases", human_bytes(bases.stored))));
   if (!chosen_) return;
   context_.print_always("");
-  context_.print_always(fmt::format("snapshot {}: {} files, {} in {}, {}", chosen_->id.short_hex(),
-                                    grouped(content_.all().files), human_bytes(content_.all().bytes),
+  context_.print_always(fmt::format("snapshot {}: {}, {} in {}, {}", chosen_->id.short_hex(),
+                                    counted(content_.all().files, "file"), human_bytes(content_.all().bytes),
                                     human_bytes(content_.all().stored),
                                     part_text(content_.all().stored, content_.all().bytes)));
   print_top("directories that take most", content_.directories(Order::stored));
@@ -240,7 +240,7 @@ std::string Report::page() const {
                                human_bytes(costs_.bases_only().stored)));
   if (chosen_) {
     page.heading(fmt::format("Snapshot {}", chosen_->id.short_hex()));
-    page.paragraph(fmt::format("{} files, {} in {}.", grouped(content_.all().files),
+    page.paragraph(fmt::format("{}, {} in {}.", counted(content_.all().files, "file"),
                                human_bytes(content_.all().bytes), human_bytes(content_.all().stored)));
     add_directories(page, content_.parts(ContentCosts::kShownParts), "Directories by what they take");
     const auto top = [&](const char* id, const char* what, const char* caption,

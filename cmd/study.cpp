@@ -29,11 +29,13 @@ double per_file(std::uint64_t number, const StudyResult& result) {
 }
 
 void print_study(Context& context, const StudyResult& result) {
-  context.print_always(fmt::format(
-      "{} files, {}; each compressed alone: {} ({:.1f} %)", grouped(result.files), human_bytes(result.bytes),
-      human_bytes(result.alone_bytes), percent_of(result.alone_bytes, result.bytes)));
+  context.print_always(fmt::format("{}, {}; each compressed alone: {} ({:.1f} %)",
+                                   counted(result.files, "file"), human_bytes(result.bytes),
+                                   human_bytes(result.alone_bytes),
+                                   percent_of(result.alone_bytes, result.bytes)));
   if (result.left_out > 0)
-    context.print_always(fmt::format("{} files larger than 16 MiB are left out", grouped(result.left_out)));
+    context.print_always(
+        fmt::format("left out, as larger than 16 MiB: {}", counted(result.left_out, "file")));
   context.print_always(fmt::format("{} of {} sampled files have kin among the others\n",
                                    grouped(result.with_kin), grouped(result.sampled)));
   context.print_always(fmt::format("{:<24}{:>9}{:>9}{:>12}{:>11}{:>10}{:>9}{:>8}{:>13}{:>8}", "detector",
@@ -73,9 +75,9 @@ Json study_json(const StudyResult& result) {
 
 std::string study_page(const StudyResult& result) {
   HtmlPage page("Detectors side by side");
-  page.paragraph(fmt::format("{} files, {}. {} of {} sampled files have kin among the others.",
-                             grouped(result.files), human_bytes(result.bytes), grouped(result.with_kin),
-                             grouped(result.sampled)));
+  page.paragraph(fmt::format("{}, {}. {} of {} sampled files have kin among the others.",
+                             counted(result.files, "file"), human_bytes(result.bytes),
+                             grouped(result.with_kin), grouped(result.sampled)));
   std::vector<Bar> bars;
   const auto bar = [&](const std::string& name, std::uint64_t bytes) {
     bars.push_back({name, human_bytes(bytes), percent_of(bytes, result.alone_bytes) / 100});
