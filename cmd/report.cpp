@@ -9,6 +9,7 @@
 #include "cmd/version.h"
 
 #include <algorithm>
+#include <set>
 
 namespace kin::cmd {
 namespace {
@@ -41,6 +42,8 @@ class Report {
  private:
   using Order = ContentCosts::Order;
 
+  Result<void> leave_out(const ObjectId& id, Error error);
+  std::string left_out_text() const;
   void print_top(const char* title, const std::vector<ContentCosts::Named>& rows) const;
   static Json top_json(const std::vector<ContentCosts::Named>& rows, const char* key);
 
@@ -54,6 +57,7 @@ class Report {
     std::uint64_t total_stored;  // by it and all before it
   };
   std::vector<Line> lines_;
+  std::set<ObjectId> left_out_;                  // which cannot be read whole
   std::uint64_t stored_ = 0;                     // by all
   std::optional<store::StoredSnapshot> chosen_;  // whose content is told of
   SnapshotCosts costs_;
@@ -79,23 +83,43 @@ Result<bool> Report::gather() {
   for (const store::StoredSnapshot& snapshot : all) {
     context_.progress(fmt::format("snapshot {} of {}", costs_.rows().size() + 1, all.size()));
     if (auto added = costs_.add(snapshot.snapshot, context_.stop()); !added)
-      return std::move(added).error().context("snapshot " + snapshot.id.short_hex());
+      KIN_TRY(leave_out(snapshot.id, std::move(added).error()));
   }
   KIN_TRY(costs_.finish());
   std::uint64_t stored = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     stored += costs_.rows()[i].added.stored;
-    if (options_.filter.admits(all[i].snapshot)) lines_.push_back({all[i], costs_.rows()[i], stored});
+    if (!options_.filter.admits(all[i].snapshot)) continue;
+    if (!left_out_.contains(all[i].id)) lines_.push_back({all[i], costs_.rows()[i], stored});
+    if (options_.snapshot == kLatest) chosen_ = all[i];
   }
   stored_ = stored + costs_.bases_only().stored;
-  if (!chosen_ && !lines_.empty()) chosen_ = lines_.back().snapshot;
-  if (chosen_) {
+  if (chosen_ && !left_out_.contains(chosen_->id)) {
     context_.progress("snapshot " + chosen_->id.short_hex());
     if (auto added = content_.add(chosen_->snapshot, context_.stop()); !added)
-      return std::move(added).error().context("snapshot " + chosen_->id.short_hex());
+      KIN_TRY(leave_out(chosen_->id, std::move(added).error()));
+  }
+  if (chosen_ && left_out_.contains(chosen_->id)) {
+    std::erase_if(lines_, [&](const Line& line) { return line.snapshot.id == chosen_->id; });
+    chosen_.reset();
   }
   context_.progress("");
-  return damaged;
+  if (!left_out_.empty()) context_.warn(left_out_text());
+  return damaged || !left_out_.empty();
+}
+
+// What is left of it counts all the same, as far as it was read.
+Result<void> Report::leave_out(const ObjectId& id, Error error) {
+  if (error.code() == ErrorCode::cancelled) return error;
+  context_.warn(std::move(error).context("snapshot " + id.short_hex()).message());
+  left_out_.insert(id);
+  return {};
+}
+
+std::string Report::left_out_text() const {
+  return fmt::format(
+      "{} could not be read whole: what is told is without {}, and others may free less than is told",
+      counted(left_out_.size(), "snapshot"), left_out_.size() == 1 ? "it" : "them");
 }
 
 std::string part_text(std::uint64_t part, std::uint64_t whole) {
@@ -116,8 +140,8 @@ void Report::print() const {
   const SnapshotCosts::Sizes& bases = costs_.bases_only();
   context_.print_always("");
   context_.print_always(fmt::format(
-      "{} snapshot{} take{} {}{}", grouped(count), count == 1 ? "" : "s", count == 1 ? "s" : "",
-      human_bytes(stored_),
+      "{} take{} {}{}{}", counted(count, "snapshot"), count == 1 ? "s" : "",
+      left_out_.empty() ? "" : "at least ", human_bytes(stored_),
       bases.objects == 0
           ? ""
           : fmt::format("; {} of it for objects that are only bases", human_bytes(bases.stored))));
@@ -183,7 +207,11 @@ Json Report::json() const {
                   {"total_stored_size", total}});
     rows.push_back(std::move(entry));
   }
-  Json out{{"snapshots", std::move(rows)}, {"bases_only", sizes_json(costs_.bases_only())}};
+  Json left_out = Json::array();
+  for (const ObjectId& id : left_out_) left_out.push_back(id.hex());
+  Json out{{"snapshots", std::move(rows)},
+           {"left_out", std::move(left_out)},
+           {"bases_only", sizes_json(costs_.bases_only())}};
   if (!chosen_) return out;
   const auto both = [&](const auto& list, const char* key) {
     return Json{{"by_stored_size", top_json(list(Order::stored), key)},
@@ -235,6 +263,7 @@ std::string Report::page() const {
       "snapshots", "What each has, has brought and would free",
       {"snapshot", "time", "size", "shared", "added", "stored", "as deltas", "would free", "with all before"},
       rows);
+  if (!left_out_.empty()) page.paragraph(left_out_text() + ".");
   if (costs_.bases_only().objects > 0)
     page.paragraph(fmt::format("{} are stored for objects that are only bases of others.",
                                human_bytes(costs_.bases_only().stored)));

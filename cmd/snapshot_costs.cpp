@@ -27,7 +27,12 @@ Result<bool> SnapshotCosts::meet(const ObjectId& id, bool is_metadata) {
     met.owner = kSeveral;
     return true;
   }
-  KIN_TRY_ASSIGN(const store::Location location, store::require_location(repository_, id));
+  auto found = store::require_location(repository_, id);
+  if (!found) {
+    met_.erase(at);  // whoever needs it too is to be told as well
+    return std::move(found).error();
+  }
+  const store::Location location = *std::move(found);
   met = {here, kNone, share(location), location.size};
   Row& row = rows_.back();
   row.added.add(met.content, met.stored);

@@ -33,7 +33,8 @@ class SnapshotCosts {
 
   explicit SnapshotCosts(store::Repository& repository) : repository_(repository) {}
 
-  // corrupt if an object is missing.
+  // corrupt if an object is missing. What was met until then counts, and the snapshot has its row; later ones
+  // may go on.
   Result<void> add(const Snapshot& snapshot, const std::stop_token& stop);
   // After all are added.
   Result<void> finish();

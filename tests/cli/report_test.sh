@@ -105,6 +105,26 @@ rm "repo/snapshots/$first"
 run 0 --json -r repo report
 true_of 'it["bases_only"]["objects"] == 1 and near(it["bases_only"]["stored_size"], 300000)'
 
+# Damage in one snapshot: it is named and left out, and the others are told of.
+mkdir two && seq 100 >two/numbers && seq 200 >two/more
+run 0 init --plain -r hurt
+run 0 -r hurt backup tree
+find hurt/packs -type f >whole
+run 0 -r hurt backup two
+find hurt/packs -type f | grep -vxFf whole | xargs rm
+for form in "" --csv "--html -"; do
+  run 13 -r hurt report $form --no-cache
+done
+run 13 --json -r hurt report --no-cache --html page.html
+says "others may free less than is told"
+grep -q "others may free less than is told" page.html || fail "not in the page"
+true_of 'len(rows) == 1 and len(it["left_out"]) == 1 and rows[0]["id"] not in it["left_out"] and content == {}'
+true_of 'rows[0]["would_free"] == rows[0]["added"] and rows[0]["added"]["stored_size"] > 300000'
+whole_one=$(python3 -c 'import json; print(json.loads(open("out").readlines()[-1])["snapshots"][0]["id"])')
+run 13 -r hurt report "$whole_one" --no-cache
+says "directories that take most"
+says "2 snapshots take at least"
+
 # Damage: told, and not counted over.
 rm "$(find repo/packs -type f -printf '%s %p\n' | sort -n | tail -1 | cut -d' ' -f2)"
 run 13 -r repo report
