@@ -1,7 +1,9 @@
 #include "formats/archive_reader.h"
 
 #include "formats/gunzip_source.h"
+#include "formats/seven_zip_names.h"
 #include "formats/utf8_locale.h"
+#include "formats/zip_names.h"
 #include "lib/base/check.h"
 #include "lib/base/file.h"
 #include "lib/base/text.h"
@@ -104,6 +106,10 @@ Timestamp timestamp(std::int64_t seconds, long nanoseconds) {
 
 std::string text_of(const char* text) { return text == nullptr ? "" : text; }
 
+bool is_ascii(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+}
+
 // The kernel's number for a kind of entry in an ACL; its order is that of the numbers.
 std::uint16_t kernel_tag(int tag) {
   switch (tag) {
@@ -204,6 +210,12 @@ struct ArchiveReader::State {
   ~State() { archive_read_free(archive); }
 
   Result<void> open();
+  Result<void> open_archive();
+  Result<int> next_header();
+  // As the archive has it.
+  std::optional<std::string> entry_name();
+  // To bytes of the file.
+  void apply_marks(std::span<std::uint8_t> bytes, std::uint64_t offset) const;
   Error error();
   Result<Node> describe(NodeType type, const std::string& path);
   void add_attributes(Node& node, const std::string& path);
@@ -219,12 +231,16 @@ struct ArchiveReader::State {
   std::unique_ptr<GunzipSource> gunzip;
   ByteSource* source = &start;
   bool seekable = false;
+  std::uint64_t file_bytes = 0;
   Bytes buffer;
   std::optional<Error> read_error;  // of the source; libarchive itself only knows that there was one
 
   struct archive* archive = archive_read_new();
   archive_entry* entry = nullptr;  // libarchive's
   bool opened = false, is_link = false;
+  bool in_utf8 = false;                // the locale in which libarchive reads
+  std::vector<ByteMask> marks;         // of a zip
+  std::optional<SevenZipNames> names;  // of a 7z
   std::uint64_t absolute_names = 0;
 
   ByteView block;  // what is left of the last one
@@ -237,28 +253,37 @@ struct ArchiveReader::State {
 Result<void> ArchiveReader::State::open() {
   struct stat info {};
   seekable = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+  file_bytes = seekable ? static_cast<std::uint64_t>(info.st_size) : 0;
   KIN_TRY_ASSIGN(const ByteView head, start.peek(3));
   if (looks_like_gzip(head)) {
     gunzip = std::make_unique<GunzipSource>(start);
     source = gunzip.get();
     seekable = false;
   } else if (seekable) {
-    if (::lseek(fd, 0, SEEK_SET) < 0) return errno_error("cannot read", name);
     source = &file;
   }
   buffer.resize(kReadBytes);
+  return open_archive();
+}
+
+Result<void> ArchiveReader::State::open_archive() {
+  if (seekable && ::lseek(fd, 0, SEEK_SET) < 0) return errno_error("cannot read", name);
   support_all(archive, seekable);
   archive_read_set_callback_data(archive, this);
-  archive_read_set_read_callback(archive,
-                                 [](struct archive* failed, void* context, const void** bytes) -> la_ssize_t {
-                                   State& state = *static_cast<State*>(context);
-                                   auto got = state.source->read(state.buffer);
-                                   *bytes = state.buffer.data();
-                                   if (got) return static_cast<la_ssize_t>(*got);
-                                   state.read_error = std::move(got).error();
-                                   archive_set_error(failed, EIO, "cannot be read");
-                                   return -1;
-                                 });
+  archive_read_set_read_callback(
+      archive, [](struct archive* failed, void* context, const void** bytes) -> la_ssize_t {
+        State& state = *static_cast<State*>(context);
+        const off_t at = state.marks.empty() ? 0 : ::lseek(state.fd, 0, SEEK_CUR);
+        auto got = state.source->read(state.buffer);
+        *bytes = state.buffer.data();
+        if (got) {
+          state.apply_marks(std::span(state.buffer).first(*got), static_cast<std::uint64_t>(at));
+          return static_cast<la_ssize_t>(*got);
+        }
+        state.read_error = std::move(got).error();
+        archive_set_error(failed, EIO, "cannot be read");
+        return -1;
+      });
   if (seekable)
     archive_read_set_seek_callback(
         archive, [](struct archive*, void* context, la_int64_t offset, int whence) -> la_int64_t {
@@ -267,6 +292,49 @@ Result<void> ArchiveReader::State::open() {
         });
   if (archive_read_open1(archive) != ARCHIVE_OK) return error();
   return {};
+}
+
+void ArchiveReader::State::apply_marks(std::span<std::uint8_t> bytes, std::uint64_t offset) const {
+  auto mark = std::lower_bound(marks.begin(), marks.end(), offset,
+                               [](const ByteMask& of, std::uint64_t at) { return of.offset < at; });
+  for (; mark != marks.end() && mark->offset - offset < bytes.size(); ++mark)
+    bytes[mark->offset - offset] &= mark->keep;
+}
+
+// Names are bytes, and two that differ are two. libarchive takes those that an archive says are Unicode
+// through normal form C, whichever way they are asked for. What it leaves alone are names that it cannot
+// convert, in tar, which are all beyond ASCII in the C locale; those of cpio; and in zip such as are not
+// marked as UTF-8. 7z and the rest, whose names are no bytes, it has to read in UTF-8, and so begins anew
+// with them. Of 7z we read the names ourselves.
+Result<int> ArchiveReader::State::next_header() {
+  const bool first = entry == nullptr;
+  {
+    std::optional<Utf8Locale> locale;
+    if (in_utf8) locale.emplace();
+    const int result = archive_read_next_header(archive, &entry);
+    const int format = archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK;
+    if (in_utf8 || !first || !seekable || format == 0 || format == ARCHIVE_FORMAT_TAR ||
+        format == ARCHIVE_FORMAT_CPIO)
+      return result;
+    if (format == ARCHIVE_FORMAT_ZIP) marks = utf8_marks_of_zip(fd, file_bytes);
+    if (format == ARCHIVE_FORMAT_7ZIP) names = SevenZipNames::read(fd, file_bytes);
+  }
+  archive_read_free(archive);
+  archive = archive_read_new();
+  KIN_CHECK(archive != nullptr);
+  entry = nullptr;
+  in_utf8 = true;
+  KIN_TRY(open_archive());
+  return next_header();
+}
+
+std::optional<std::string> ArchiveReader::State::entry_name() {
+  const std::optional<std::string> exact = names ? names->next() : std::nullopt;
+  const char* const given = archive_entry_pathname(entry);
+  // ASCII stays what it is, but for the slash that libarchive adds to directories.
+  if (exact && given != nullptr && (!is_ascii(*exact) || *exact == given || *exact + "/" == given))
+    return exact;
+  return given != nullptr ? std::optional<std::string>(given) : std::nullopt;
 }
 
 Error ArchiveReader::State::error() {
@@ -364,10 +432,9 @@ ArchiveReader::~ArchiveReader() = default;
 
 Result<std::optional<SourceEntry>> ArchiveReader::next() {
   State& state = *state_;
-  const Utf8Locale locale;
   if (!state.opened) KIN_TRY(state.open());
   state.opened = true;
-  const int result = archive_read_next_header(state.archive, &state.entry);
+  KIN_TRY_ASSIGN(const int result, state.next_header());
   if (result == ARCHIVE_EOF) return std::optional<SourceEntry>();
   if (result != ARCHIVE_OK && result != ARCHIVE_WARN) return state.error();
   state.block = {};
@@ -377,16 +444,20 @@ Result<std::optional<SourceEntry>> ArchiveReader::next() {
   archive_entry* const entry = state.entry;
   if (archive_entry_is_encrypted(entry) != 0)
     return Error(ErrorCode::unsupported, printable(state.name) + " is encrypted, which kin cannot read");
-  const char* const given = archive_entry_pathname(entry);
-  if (given == nullptr)
+  std::optional<Utf8Locale> locale;  // in which names that are asked for are to be
+  if (state.in_utf8) locale.emplace();
+  const std::optional<std::string> given = state.entry_name();
+  if (!given)
     return Error(ErrorCode::corrupt,
                  fmt::format("cannot read {}: an entry has no name", printable(state.name)));
-  if (result == ARCHIVE_WARN)
-    state.warn(
-        fmt::format("{}: {}", printable(given), printable(text_of(archive_error_string(state.archive)))));
+  const std::string warning = text_of(archive_error_string(state.archive));
+  // tar's, and that is what we want there.
+  const bool unconverted = !state.in_utf8 && warning.find("can't be converted") != std::string::npos;
+  if (result == ARCHIVE_WARN && !unconverted)
+    state.warn(fmt::format("{}: {}", printable(*given), printable(warning)));
   SourceEntry out;
-  KIN_TRY_ASSIGN(out.path, safe_path(given));
-  if (*given == '/') ++state.absolute_names;
+  KIN_TRY_ASSIGN(out.path, safe_path(*given));
+  if (given->starts_with('/')) ++state.absolute_names;
   const char* const target = archive_entry_hardlink(entry);
   state.is_link = target != nullptr;
   if (state.is_link) {
@@ -395,7 +466,7 @@ Result<std::optional<SourceEntry>> ArchiveReader::next() {
   const std::optional<NodeType> type = node_type(entry);
   if (!type || (out.path.empty() && *type != NodeType::directory))
     return Error(ErrorCode::unsupported, fmt::format("{} in {} is of a kind that kin does not know",
-                                                     printable(given), printable(state.name)));
+                                                     printable(*given), printable(state.name)));
   KIN_TRY_ASSIGN(out.node, state.describe(*type, out.path));
   return std::optional(std::move(out));
 }

@@ -5,10 +5,12 @@
 //
 // Strict where libarchive is lenient: a zip must have its directory, since without that there are neither
 // modes nor a sign that it is whole; gzip's checksums are compared; and a file has the size that the archive
-// says.
+// says. And exact: names, and those of links and owners, are the bytes that the archive has, and are not
+// brought to a normal form; but for those of rar, cab, lha, xar and Joliet, which libarchive gives in no
+// other.
 //
-// Memory: what libarchive needs for the format, which is some MiB, and the dictionary of 7z, rar or xz, as
-// large as the archive says and up to 4 GiB.
+// Memory: what libarchive needs for the format, which is some MiB, the names of a 7z, and the dictionary of
+// 7z, rar or xz, as large as the archive says and up to 4 GiB.
 #pragma once
 
 #include "lib/engine/entry_source.h"

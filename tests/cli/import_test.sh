@@ -85,6 +85,19 @@ if command -v cpio >/dev/null; then
   rm -rf back
 fi
 
+# Names that look the same and are not stay two, in whichever archive.
+mkdir forms && echo one >forms/$'e\xcc\x81' && echo two >forms/$'\xc3\xa9' && ln -s $'e\xcc\x81' forms/link
+touch -h -d @1000000000 forms/* forms
+tar --format=posix -cf forms.tar forms
+7z a -snl forms.7z forms >/dev/null
+7z a -snl forms.zip forms >/dev/null
+for archive in forms.tar forms.7z forms.zip; do
+  run 0 import $archive --time now
+  run 0 restore latest --target back
+  same forms back/forms --ignore-owner
+  rm -rf back
+done
+
 # Names: the last of the same counts, absolute ones lose their slash, and none leads out.
 mkdir twice && echo old >twice/x && tar -cf twice.tar twice && echo new >twice/x && tar -rf twice.tar twice/x
 run 0 import twice.tar --time now

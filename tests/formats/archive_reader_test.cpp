@@ -17,8 +17,9 @@ namespace {
 
 struct Read {
   std::map<std::string, Bytes> files;  // by path, with zeros for holes
-  std::map<std::string, std::string> links;
+  std::map<std::string, std::string> links, symlinks, users;
   std::uint64_t holes = 0;
+  std::vector<std::string> warnings;
   std::optional<ErrorCode> error;
   std::string message;
 };
@@ -26,12 +27,15 @@ struct Read {
 Read read_archive(const std::string& path) {
   Read out;
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  formats::ArchiveReader archive(fd.get(), "the archive", [](const std::string&) {}, {});
+  formats::ArchiveReader archive(fd.get(), "the archive",
+                                 [&](const std::string& warning) { out.warnings.push_back(warning); }, {});
   const auto read = [&]() -> Result<void> {
     for (;;) {
       KIN_TRY_ASSIGN(const std::optional<SourceEntry> entry, archive.next());
       if (!entry) return {};
       if (entry->link_to) out.links[entry->path] = *entry->link_to;
+      if (entry->node.type == NodeType::symlink) out.symlinks[entry->path] = entry->node.target;
+      out.users[entry->path] = entry->node.user;
       if (entry->node.type != NodeType::file) continue;
       Bytes content;
       for (;;) {
@@ -84,6 +88,73 @@ TEST_CASE("archives of real programs give what went into them", "[archive_reader
     if (tar) CHECK(read.links.at("d/link") == "one");
     if (!tar) CHECK(read.files.at("d/link") == one);
     CHECK((read.holes > 0) == (std::string(make).find("-Scf") != std::string::npos));
+  }
+}
+
+TEST_CASE("names in archives are bytes, and no two that differ become one", "[archive_reader]") {
+  TempDir dir;
+  // The same to the eye, of one character and of two; an angstrom sign, which stands for a letter; one of
+  // four bytes.
+  const std::string composed = "\xc3\xa9", apart = "e\xcc\x81", sign = "\xe2\x84\xab",
+                    face = "\xf0\x9f\x98\x80" + apart;
+  run_in(dir, "mkdir d");
+  for (const std::string& name : {composed, apart, sign, face})
+    write_bytes(dir / ("d/" + name), as_bytes(name));
+  run_in(dir, "cd d && ln -s e$(printf '\\314\\201') s");
+  // Info-ZIP does not mark names as UTF-8; Python and 7z do, and some have them a second time in a field.
+  const std::string python =
+      "import os, struct, sys, zipfile, zlib\n"
+      "z = zipfile.ZipFile('x', 'w')\n"
+      "for n in sorted(os.listdir('d')):\n"
+      "  i = zipfile.ZipInfo('d/' + n)\n"
+      "  i.create_system = 3\n"
+      "  i.external_attr = (0o120777 if n == 's' else 0o100644) << 16\n"
+      "  i.flag_bits |= 0x800\n"
+      "  b = i.filename.encode()\n"
+      "  if sys.argv[1:]: i.extra = struct.pack('<HHBI', 0x7075, 5 + len(b), 1, zlib.crc32(b)) + b\n"
+      "  z.writestr(i, 'e\\u0301' if n == 's' else n)\n"
+      "z.close()\n";
+  write_bytes(dir / "make.py", as_bytes(python));
+  for (const char* make :
+       {"tar --format=posix -cf x d", "tar --format=gnu -cf x d", "tar --format=ustar -czf x d",
+        "find d | cpio --quiet -o -H newc >x", "zip -qry x.zip d && mv x.zip x", "python3 -X utf8 make.py",
+        "python3 -X utf8 make.py twice",
+        "printf before >x.zip && python3 -X utf8 make.py && cat x >>x.zip && mv x.zip x",
+        "7z a -snl x.7z d >/dev/null && mv x.7z x", "7z a -snl -mhc=off x.7z d >/dev/null && mv x.7z x",
+        "7z a -snl -m0=ppmd -ms=off x.7z d >/dev/null && mv x.7z x",
+        "7z a -tzip -snl x.zip d >/dev/null && mv x.zip x",
+        "genisoimage -quiet -R -graft-points -o x d/=d"}) {
+    INFO(make);
+    run_in(dir, std::string("rm -f x x.* && ") + make);
+    const Read read = read_archive(dir / "x");
+    INFO(read.message);
+    CHECK_FALSE(read.error);
+    CHECK(read.warnings.empty());
+    for (const std::string& name : {composed, apart, sign, face}) {
+      INFO(name);
+      REQUIRE(read.files.contains("d/" + name));
+      CHECK(equal(read.files.at("d/" + name), as_bytes(name)));
+    }
+    CHECK(read.symlinks.at("d/s") == apart);
+  }
+}
+
+TEST_CASE("names in tar need not be UTF-8, nor those of links and owners", "[archive_reader]") {
+  TempDir dir;
+  run_in(dir,
+         "mkdir d && cd d && name=$(printf 'a\\377') && echo x >$name && ln $name hard$name && ln -s to$name "
+         "soft$name");
+  for (const char* format : {"posix", "gnu", "ustar"}) {
+    INFO(format);
+    run_in(dir, fmt::format("tar --format={} --owner=$(printf 'e\\314\\201') -cf x d", format));
+    const Read read = read_archive(dir / "x");
+    CHECK_FALSE(read.error);
+    CHECK(read.warnings.empty());
+    REQUIRE(read.links.size() == 1);
+    const bool first = read.links.contains("d/a\xff");  // whichever tar saw first
+    CHECK(read.links.begin()->second == (first ? "d/harda\xff" : "d/a\xff"));
+    CHECK(read.symlinks.at("d/softa\xff") == "toa\xff");
+    CHECK(read.users.at("d/a\xff") == "e\xcc\x81");
   }
 }
 
@@ -164,7 +235,13 @@ TEST_CASE("small archives with any byte changed, or cut anywhere, do no harm", "
   run_in(dir,
          "ln one two && tar --format=ustar -b1 -cf a one two && zip -qX b.zip one && mv b.zip b && 7z a c.7z "
          "one >/dev/null && mv c.7z c && head -c 1200 a >a2 && mv a2 a");
-  for (const char* name : {"a", "b", "c"}) {
+  // Names that are marked, and a header that is compressed.
+  run_in(
+      dir,
+      "mkdir n && cd n && for i in 1 2 3 4 5 6 7 8; do ln ../one $(printf 'e\\314\\201')$i; done && "
+      "7z a ../e.7z . >/dev/null && mv ../e.7z ../e && 7z a -tzip ../d.zip *[12] >/dev/null && mv ../d.zip "
+      "../d");
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
     const Bytes whole = read_bytes(dir / name);
     for (std::size_t at = 0; at < whole.size(); ++at) {
       Bytes changed = whole;
