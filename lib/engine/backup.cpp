@@ -9,6 +9,8 @@
 #include "lib/object/content.h"
 #include "lib/object/tree.h"
 
+#include <fmt/core.h>
+
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -187,6 +189,11 @@ Result<void> Backup::take_imported(ReadItem item) {
 
 Result<void> Backup::build_imported() {
   if (imported_->empty()) return Error(ErrorCode::not_found, "there are no entries in it");
+  if (const ImportedTree::Replaced& replaced = imported_->replaced(); replaced.entries > 0)
+    observer_.on_warning(
+        fmt::format("{} replaced by a later one of the same name, as {} was",
+                    replaced.entries == 1 ? "1 entry was" : grouped(replaced.entries) + " entries were",
+                    printable(replaced.example)));
   ImportedTree::Visitor visitor;
   visitor.enter = [this](Node directory) -> Result<void> {
     ++summary_.directories;

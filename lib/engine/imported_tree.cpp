@@ -30,10 +30,12 @@ bool lies_below(const std::string& key, const std::string& directory) {
   return key.size() > directory.size() && key[directory.size()] == '\0' && key.starts_with(directory);
 }
 
-std::string path_text(std::string key) {
+std::string path_of(std::string key) {
   std::replace(key.begin(), key.end(), '\0', '/');
-  return printable(key);
+  return key;
 }
+
+std::string path_text(std::string key) { return printable(path_of(std::move(key))); }
 
 }  // namespace
 
@@ -48,7 +50,13 @@ Result<std::string> ImportedTree::key_of(const std::string& path) const {
 
 Result<void> ImportedTree::put(const std::string& key, Item item) {
   if (key.empty()) return {};  // the root of a snapshot has no node
-  items_.insert_or_assign(key, std::move(item));
+  const auto [at, is_new] = items_.try_emplace(key);
+  Item& known = at->second;
+  const bool same_file = known.file && known.file == item.file;
+  if (!is_new && !same_file && (known.file || decoded(known.node).type != NodeType::directory) &&
+      ++replaced_.entries == 1)
+    replaced_.example = path_of(key);
+  known = std::move(item);
   if (items_.size() > kMostImportedEntries)
     return Error(ErrorCode::unsupported, fmt::format("more than {} entries", grouped(kMostImportedEntries)));
   return {};

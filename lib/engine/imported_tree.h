@@ -33,6 +33,13 @@ class ImportedTree {
 
   bool empty() const { return items_.empty(); }
 
+  // Entries that are no directories, and are gone: a later one has their path.
+  struct Replaced {
+    std::uint64_t entries = 0;
+    std::string example;  // the path of the first
+  };
+  const Replaced& replaced() const { return replaced_; }
+
   struct Visitor {
     std::function<Result<void>(Node directory)> enter;
     std::function<Result<void>(Node node)> add;  // whatever is no directory
@@ -56,6 +63,7 @@ class ImportedTree {
   // the tree, each directory before what is in it.
   std::map<std::string, Item> items_;
   std::vector<Bytes> files_;  // nodes of files with several names
+  Replaced replaced_;
 };
 
 }  // namespace kin

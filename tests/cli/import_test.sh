@@ -101,6 +101,7 @@ done
 # Names: the last of the same counts, absolute ones lose their slash, and none leads out.
 mkdir twice && echo old >twice/x && tar -cf twice.tar twice && echo new >twice/x && tar -rf twice.tar twice/x
 run 0 import twice.tar --time now
+says "1 entry was replaced by a later one of the same name, as twice/x was"
 [ "$("$KIN" dump latest twice/x)" = new ] || fail "not the last of the same name"
 tar -P -cf absolute.tar "$work/twice/x"
 run 0 import absolute.tar --time now

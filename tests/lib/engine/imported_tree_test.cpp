@@ -78,9 +78,15 @@ TEST_CASE("the root of an archive is nothing in the root of a snapshot", "[engin
 TEST_CASE("of two imported entries with one name the later counts", "[engine]") {
   ImportedTree tree = empty_tree();
   require_ok(tree.add(file_of(1), "a"));
-  require_ok(tree.add(node_of(NodeType::directory, 5), "a"));
+  CHECK(tree.replaced().entries == 0);
+  require_ok(tree.add(node_of(NodeType::directory, 4), "a"));
+  CHECK(tree.replaced().entries == 1);
+  CHECK(tree.replaced().example == "a");
+  require_ok(tree.add(node_of(NodeType::directory, 5), "a"));  // loses nothing
+  CHECK(tree.replaced().entries == 1);
   require_ok(tree.add(file_of(2), "a/b"));
   require_ok(tree.add(file_of(3), "a/b"));
+  CHECK(tree.replaced().entries == 2);
   CHECK(shape(tree) == "(a@5 b3 ) ");
 }
 
@@ -92,6 +98,7 @@ TEST_CASE("imported hard links share their content, whichever name brings it", "
   require_ok(tree.add(file_of(5), "d"));
   CHECK(value_of(tree.add_link(node_of(NodeType::file), "e", "d")));
   CHECK(value_of(tree.add_link(node_of(NodeType::file), "d", "d")));
+  CHECK(tree.replaced().entries == 0);
   CHECK(shape(tree) == "a4x3#1 b4x3#1 c4x3#1 d5x2#2 e5x2#2 ");
   require_ok(tree.add(file_of(6), "e"));
   CHECK(shape(tree) == "a4x3#1 b4x3#1 c4x3#1 d5 e6 ");
