@@ -23,8 +23,36 @@ constexpr Loss kLosses[] = {
     {"attributes", "extended attributes or ACLs", &ArchiveCounts::attributes},
     {"hard_links", "hard links, now files of their own", &ArchiveCounts::links},
     {"holes", "holes, now zeros", &ArchiveCounts::holes},
-    {"names", "names that are not UTF-8", &ArchiveCounts::names},
+    {"names", "names that are not UTF-8, now with %NN", &ArchiveCounts::names},
 };
+
+// Bytes that are not UTF-8 as %NN. Not as \xNN, which is how kin shows them: some programs take a backslash
+// for a slash.
+std::string escaped(std::string_view name) {
+  std::string out;
+  while (!name.empty()) {
+    std::size_t size = 1;
+    while (size <= 4 && !is_valid_utf8(name.substr(0, size))) ++size;
+    if (size > 4) {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(name[0]));
+      size = 1;
+    } else {
+      out += name.substr(0, size);
+    }
+    name.remove_prefix(std::min(size, name.size()));
+  }
+  return out;
+}
+
+// Whether escaped() could have made it of another.
+bool looks_escaped(std::string_view name) {
+  const auto is_one_of = [&](std::size_t at, std::string_view digits) {
+    return at < name.size() && digits.find(name[at]) != std::string_view::npos;
+  };
+  for (std::size_t at = 0; (at = name.find('%', at)) != std::string_view::npos; ++at)
+    if (is_one_of(at + 1, "89ABCDEF") && is_one_of(at + 2, "0123456789ABCDEF")) return true;
+  return false;
+}
 
 }  // namespace
 
@@ -69,11 +97,11 @@ Result<void> ArchiveTree::add(const Node& node, const std::string& path) {
                               form_.name));
     return {};
   }
-  count_losses(node, path);
+  count_losses(node);
   ++(node.type == NodeType::file        ? counts_.files
      : node.type == NodeType::directory ? counts_.directories
                                         : counts_.others);
-  const std::string name = path.substr(1);
+  const std::string name = archived(node, path).substr(1);
   if (node.links > 1 && node.type != NodeType::directory) {
     const auto [first, is_first] =
         first_names_.try_emplace({node.device, node.inode, content_digest(node)}, name);
@@ -121,13 +149,29 @@ Result<void> ArchiveTree::add_below(const ObjectId& tree, const std::string& pat
   return walk_tree(reader_, tree, path, visitor, context_.stop());
 }
 
-void ArchiveTree::count_losses(const Node& node, const std::string& path) {
+std::string ArchiveTree::archived(const Node& node, const std::string& path) {
+  if (form_.any_names) return path;
+  const std::size_t slash = path.rfind('/');
+  const auto parent = renamed_directories_.find(path.substr(0, slash));
+  const std::string name = escaped(std::string_view(path).substr(slash + 1));
+  const std::string wanted =
+      (parent != renamed_directories_.end() ? parent->second : path.substr(0, slash)) + "/" + name;
+  std::string out = wanted;
+  if (looks_escaped(name))
+    for (int number = 2; !escaped_paths_.insert(out).second; ++number)
+      out = fmt::format("{}_{}", wanted, number);
+  if (out == path) return out;
+  ++counts_.names;
+  if (node.type == NodeType::directory) renamed_directories_.emplace(path, out);
+  return out;
+}
+
+void ArchiveTree::count_losses(const Node& node) {
   if (!form_.owners) ++counts_.owners;
   if (form_.owners && !form_.owner_names && !(node.user.empty() && node.group.empty())) ++counts_.owner_names;
   const bool early = node.mtime.seconds < 0 && form_.time_step_nanoseconds > 1;
   if (node.mtime.nanoseconds % form_.time_step_nanoseconds != 0 || early) ++counts_.times;
   if (!form_.attributes && !node.attributes.empty()) ++counts_.attributes;
-  if (!form_.any_names && !is_valid_utf8(path)) ++counts_.names;
 }
 
 Result<std::vector<formats::DataRange>> ArchiveTree::data_ranges(const Node& node) {

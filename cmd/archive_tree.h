@@ -7,6 +7,7 @@
 #include "lib/object/object_store.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -47,7 +48,9 @@ class ArchiveTree {
   const ArchiveCounts& counts() const { return counts_; }
 
  private:
-  void count_losses(const Node& node, const std::string& path);
+  void count_losses(const Node& node);
+  // What `path` is in the archive: names that the form cannot hold are made others, no two alike.
+  std::string archived(const Node& node, const std::string& path);
   Result<void> add_file(const Node& node, const std::string& path);
   Result<std::vector<formats::DataRange>> data_ranges(const Node& node);
 
@@ -59,6 +62,8 @@ class ArchiveTree {
   ArchiveCounts counts_;
   // By device, inode and content, of files with several names.
   std::map<std::tuple<std::uint64_t, std::uint64_t, Digest>, std::string> first_names_;
+  std::map<std::string, std::string> renamed_directories_;
+  std::set<std::string> escaped_paths_;  // and those that look so
 };
 
 // To the end, and not only to the last byte: that is where a container turns out to be right.

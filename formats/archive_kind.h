@@ -20,7 +20,7 @@ struct ArchiveForm {
   bool attributes;     // extended ones, and ACLs
   bool holes;          // without taking room
   bool special_files;  // devices and FIFOs
-  bool any_names;      // that are not UTF-8 too
+  bool any_names;      // that are not UTF-8 too; libarchive marks all as UTF-8 in zip, and puts ? into 7z
   Links links;         // hard ones
   std::uint32_t time_step_nanoseconds;
   std::uint64_t most_file_bytes;

@@ -77,6 +77,30 @@ if command -v cpio >/dev/null; then
   chmod -R u+rwx x && rm -rf x
 fi
 
+# Names that are not UTF-8 stay what they are, or are told apart; and come back.
+mkdir odd odd/$'dir\xff' && odd=(odd/$'\xfe' odd/$'\xff' odd/$'a\xe9\xc3\xa9' odd/$'dir\xff/x' odd/%FF 'odd/%FF_2' 'odd/a%20b')
+for name in "${odd[@]}"; do echo "$name" >"$name"; done  # which tells them apart
+ln -s $'to\xff' odd/link
+run 0 backup odd
+for end in tar cpio zip 7z; do
+  run 0 export latest -f "odd.$end"
+  grep -qF "names that are not UTF-8, now with %NN (5)" err && told=1 || told=0
+  [ $told = "$([ $end = tar ] || [ $end = cpio ] && echo 0 || echo 1)" ] || fail "$end: what is said of names"
+  run 0 import "odd.$end" --tag "$end" --time 2001-01-01
+  run 0 restore latest --tag "$end" --target x
+  [ "$(readlink x/odd/link)" = $'to\xff' ] || fail "$end has another link"
+  if [ $told = 0 ]; then
+    for name in "${odd[@]}"; do cmp "$name" "x/$name" || fail "$end has other names"; done
+  else
+    now=(%FE %FF_3 a%E9é dir%FF/x %FF %FF_2 a%20b)
+    for i in "${!odd[@]}"; do cmp "${odd[i]}" "x/odd/${now[i]}" || fail "$end has no ${now[i]}"; done
+  fi
+  rm -rf x
+done
+python3 -c 'import zipfile; assert zipfile.ZipFile("odd.zip").testzip() is None' || fail "Python does not read the zip"
+
+run 0 backup tree
+
 # A part, one file, stdout, JSON.
 run 0 export latest:tree/deep/plain -f part.tar
 [ "$(tar -tf part.tar | head -n 1)" = numbers ] && [ "$(tar -tf part.tar | wc -l)" = 2 ] || fail "a part"
