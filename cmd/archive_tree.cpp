@@ -169,7 +169,9 @@ std::string ArchiveTree::archived(const Node& node, const std::string& path) {
 void ArchiveTree::count_losses(const Node& node) {
   if (!form_.owners) ++counts_.owners;
   if (form_.owners && !form_.owner_names && !(node.user.empty() && node.group.empty())) ++counts_.owner_names;
-  const bool early = node.mtime.seconds < 0 && form_.time_step_nanoseconds > 1;
+  // Before 1970 tar has whole seconds, and the others have nothing.
+  const bool early =
+      node.mtime.seconds < 0 && (form_.time_step_nanoseconds > 1 || node.mtime.nanoseconds != 0);
   if (node.mtime.nanoseconds % form_.time_step_nanoseconds != 0 || early) ++counts_.times;
   if (!form_.attributes && !node.attributes.empty()) ++counts_.attributes;
 }

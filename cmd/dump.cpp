@@ -75,6 +75,7 @@ Result<ExitCode> run_dump(Context& context, const DumpOptions& options) {
                  "name one by --target");
 
   KIN_TRY_ASSIGN(const auto output, Output::open(context, options.target));
+  std::string lost;
   const ArchiveTree::Write write = [&](ByteView bytes) { return output->write(bytes); };
   if (!directory) {
     auto written = write_content(*repository, place.node, write, context.stop());
@@ -88,8 +89,10 @@ Result<ExitCode> run_dump(Context& context, const DumpOptions& options) {
     if (!root.empty()) KIN_TRY(dump.add(place.node, root));
     KIN_TRY(dump.add_below(place.node.subtree, root));
     KIN_TRY(dump.finish());
+    lost = lost_text(dump.counts());
   }
   KIN_TRY(output->commit());
+  if (!lost.empty()) context.warn("tar does not hold everything; not kept: " + lost);
   return ExitCode::ok;
 }
 

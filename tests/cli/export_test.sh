@@ -99,6 +99,17 @@ for end in tar cpio zip 7z; do
 done
 python3 -c 'import zipfile; assert zipfile.ZipFile("odd.zip").testzip() is None' || fail "Python does not read the zip"
 
+# Before 1970 tar has whole seconds, and that is told.
+mkdir early && : >early/x && touch -d @-1.5 early/x
+run 0 backup early
+run 0 export latest -f early.tar
+says "tar does not hold everything; not kept: exact times (1)"
+run 0 dump latest -t early-dump.tar
+says "tar does not hold everything; not kept: exact times (1)"
+touch -d @-3 early/x
+run 0 backup early
+run 0 export latest -f early.tar --force
+[ ! -s err ] || fail "a whole second is lost"
 run 0 backup tree
 
 # A part, one file, stdout, JSON.
