@@ -6,6 +6,7 @@
 #include "formats/zip_names.h"
 #include "lib/base/check.h"
 #include "lib/base/file.h"
+#include "lib/base/path_text.h"
 #include "lib/base/text.h"
 #include "lib/container/peek_source.h"
 
@@ -67,7 +68,7 @@ Result<std::string> safe_path(std::string_view name) {
           ErrorCode::unsupported,
           fmt::format("the archive has an entry named {}, which would lie outside of it; nothing of such "
                       "an archive is imported",
-                      printable(name)));
+                      path_text(name)));
     out.append(out.empty() ? "" : "/").append(part);
   }
   return out;
@@ -375,7 +376,7 @@ void ArchiveReader::State::add_attributes(Node& node, const std::string& path) {
   }
   if (by_default && !by_default->empty()) attributes["system.posix_acl_default"] = *by_default;
   if (!access || !by_default || (archive_entry_acl_types(entry) & ARCHIVE_ENTRY_ACL_TYPE_NFS4) != 0)
-    warn(printable(path) + " has an access control list that kin cannot keep");
+    warn(path_text(path) + " has an access control list that kin cannot keep");
   for (auto& [attribute, bytes] : attributes) node.attributes.push_back({attribute, std::move(bytes)});
 }
 
@@ -396,7 +397,7 @@ Result<Node> ArchiveReader::State::describe(NodeType type, const std::string& pa
     const char* const target = archive_entry_symlink(entry);
     if (target == nullptr || *target == 0)
       return Error(ErrorCode::corrupt, fmt::format("cannot read {}: the link {} leads nowhere",
-                                                   printable(name), printable(path)));
+                                                   printable(name), path_text(path)));
     node.target = target;
   }
   if (type == NodeType::character_device || type == NodeType::block_device)
@@ -454,7 +455,7 @@ Result<std::optional<SourceEntry>> ArchiveReader::next() {
   // tar's, and that is what we want there.
   const bool unconverted = !state.in_utf8 && warning.find("can't be converted") != std::string::npos;
   if (result == ARCHIVE_WARN && !unconverted)
-    state.warn(fmt::format("{}: {}", printable(*given), printable(warning)));
+    state.warn(fmt::format("{}: {}", path_text(*given), printable(warning)));
   SourceEntry out;
   KIN_TRY_ASSIGN(out.path, safe_path(*given));
   if (given->starts_with('/')) ++state.absolute_names;
@@ -466,7 +467,7 @@ Result<std::optional<SourceEntry>> ArchiveReader::next() {
   const std::optional<NodeType> type = node_type(entry);
   if (!type || (out.path.empty() && *type != NodeType::directory))
     return Error(ErrorCode::unsupported, fmt::format("{} in {} is of a kind that kin does not know",
-                                                     printable(*given), printable(state.name)));
+                                                     path_text(*given), printable(state.name)));
   KIN_TRY_ASSIGN(out.node, state.describe(*type, out.path));
   return std::optional(std::move(out));
 }

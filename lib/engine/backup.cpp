@@ -2,6 +2,7 @@
 
 #include "lib/base/catching.h"
 #include "lib/base/check.h"
+#include "lib/base/path_text.h"
 #include "lib/base/worker_pool.h"
 #include "lib/engine/backup_reader.h"
 #include "lib/engine/block_pipeline.h"
@@ -181,8 +182,8 @@ Result<void> Backup::take_imported(ReadItem item) {
   if (!item.link_to) return imported_->add(entry.node, entry.tree_path);
   KIN_TRY_ASSIGN(const bool linked, imported_->add_link(entry.node, entry.tree_path, *item.link_to));
   if (!linked)
-    skip(entry.path, Error(ErrorCode::not_found, printable(entry.path) + " is a hard link to " +
-                                                     printable(*item.link_to) +
+    skip(entry.path, Error(ErrorCode::not_found, path_text(entry.path) + " is a hard link to " +
+                                                     path_text(*item.link_to) +
                                                      ", which does not come before it; left out"));
   return {};
 }
@@ -193,7 +194,7 @@ Result<void> Backup::build_imported() {
     observer_.on_warning(
         fmt::format("{} replaced by a later one of the same name, as {} was",
                     replaced.entries == 1 ? "1 entry was" : grouped(replaced.entries) + " entries were",
-                    printable(replaced.example)));
+                    path_text(replaced.example)));
   ImportedTree::Visitor visitor;
   visitor.enter = [this](Node directory) -> Result<void> {
     ++summary_.directories;

@@ -1,6 +1,7 @@
 #include "lib/engine/imported_tree.h"
 
 #include "lib/base/check.h"
+#include "lib/base/path_text.h"
 #include "lib/base/text.h"
 #include "lib/object/tree.h"
 
@@ -35,15 +36,13 @@ std::string path_of(std::string key) {
   return key;
 }
 
-std::string path_text(std::string key) { return printable(path_of(std::move(key))); }
-
 }  // namespace
 
 Result<std::string> ImportedTree::key_of(const std::string& path) const {
   std::string key = below_.empty() || path.empty() ? below_ + path : below_ + "/" + path;
   if (std::count(key.begin(), key.end(), '/') >= kMostDirectoryDepth)
     return Error(ErrorCode::unsupported,
-                 fmt::format("{}: more than {} directories deep", printable(path), kMostDirectoryDepth));
+                 fmt::format("{}: more than {} directories deep", path_text(path), kMostDirectoryDepth));
   std::replace(key.begin(), key.end(), '/', '\0');
   return key;
 }
@@ -104,8 +103,9 @@ Result<void> ImportedTree::visit(const Visitor& visitor) const {
   };
   for (const auto& [key, item] : items_) {
     if (!last_file.empty() && lies_below(key, last_file))
-      return Error(ErrorCode::unsupported, fmt::format("{} cannot be below {}, which is no directory",
-                                                       path_text(key), path_text(last_file)));
+      return Error(ErrorCode::unsupported,
+                   fmt::format("{} cannot be below {}, which is no directory", path_text(path_of(key)),
+                               path_text(path_of(last_file))));
     while (!entered.empty() && !lies_below(key, entered.back())) {
       KIN_TRY(visitor.leave());
       entered.pop_back();

@@ -126,6 +126,15 @@ cp a.zip flipped.zip && flip flipped.zip $(($(stat -c %s a.zip) / 2))
 run 13 import flipped.zip
 head -c -30 a.zip >cut.zip
 run 15 import cut.zip
+python3 - <<'END'
+import tarfile
+entry = tarfile.TarInfo("d/" * 5000 + "x")
+with tarfile.open("deep.tar", "w", format=tarfile.PAX_FORMAT) as archive:
+    archive.addfile(entry)
+END
+run 15 import deep.tar
+says "directories deep"
+[ "$(wc -c <err)" -lt 1000 ] || fail "an endless path in a message"
 (cd tree && zip -qr -P secret ../secret.zip a)
 run 15 import secret.zip
 says "is encrypted"
