@@ -27,6 +27,8 @@ namespace kin::formats {
 namespace {
 
 constexpr std::size_t kReadBytes = 256 << 10;
+constexpr std::size_t kLookBytes = 64 << 20;  // of what is no archive; a block of bzip2 may have nearly that
+constexpr std::string_view kZipMagic = "PK\x03\x04";
 constexpr std::uint32_t kNobody = 65534;  // for numbers that Linux has not
 
 void support_all(struct archive* archive, bool seekable) {
@@ -42,6 +44,7 @@ void support_all(struct archive* archive, bool seekable) {
   archive_read_support_filter_zstd(archive);
   archive_read_support_format_tar(archive);
   archive_read_support_format_cpio(archive);
+  archive_read_support_format_raw(archive);  // whatever is no archive, and could be decompressed
   if (!seekable) return;
   archive_read_support_format_7zip(archive);
   archive_read_support_format_ar(archive);
@@ -218,6 +221,7 @@ struct ArchiveReader::State {
   // To bytes of the file.
   void apply_marks(std::span<std::uint8_t> bytes, std::uint64_t offset) const;
   Error error();
+  Error no_archive();
   Result<Node> describe(NodeType type, const std::string& path);
   void add_attributes(Node& node, const std::string& path);
   // The next block of content; false at its end.
@@ -314,6 +318,7 @@ Result<int> ArchiveReader::State::next_header() {
     if (in_utf8) locale.emplace();
     const int result = archive_read_next_header(archive, &entry);
     const int format = archive_format(archive) & ARCHIVE_FORMAT_BASE_MASK;
+    if (format == ARCHIVE_FORMAT_RAW) return no_archive();
     if (in_utf8 || !first || !seekable || format == 0 || format == ARCHIVE_FORMAT_TAR ||
         format == ARCHIVE_FORMAT_CPIO)
       return result;
@@ -345,16 +350,39 @@ Error ArchiveReader::State::error() {
   if (archive_format(archive) != 0 && archive_read_has_encrypted_entries(archive) > 0)
     return Error(ErrorCode::unsupported, printable(name) + " is encrypted, which kin cannot read");
   const std::string text = text_of(archive_error_string(archive));
-  if (text == "Unrecognized archive format")
-    return Error(
-        ErrorCode::unsupported,
-        fmt::format("{} is no archive that kin can read{}", printable(name),
-                    seekable            ? ""
-                    : gunzip != nullptr ? " (in gzip, that is tar and cpio)"
-                                        : " (from a pipe, that is tar and cpio; others have to be files)"));
+  if (text == "Unrecognized archive format") return no_archive();
   return Error(ErrorCode::corrupt,
                fmt::format("cannot read {}: {}", printable(name),
                            text.empty() ? "libarchive does not say why" : printable(text)));
+}
+
+Error ArchiveReader::State::no_archive() {
+  const bool filtered = archive_filter_count(archive) > 1, compressed = filtered || gunzip != nullptr;
+  const bool raw = archive_format(archive) == ARCHIVE_FORMAT_RAW;
+  if (filtered && !raw)  // nothing came out of it
+    return Error(ErrorCode::corrupt,
+                 fmt::format("cannot read {}: it is compressed with {}, and damaged or empty",
+                             printable(name), text_of(archive_filter_name(archive, 0))));
+  // Garbage may have come out of it, of which only a checksum behind it tells.
+  for (std::size_t seen = 0, size = 0; compressed && raw && seen < kLookBytes; seen += size) {
+    const void* bytes = nullptr;
+    la_int64_t offset = 0;
+    const int result = archive_read_data_block(archive, &bytes, &size, &offset);
+    if (result == ARCHIVE_EOF) break;
+    if (result != ARCHIVE_OK) return error();
+  }
+  Bytes head(kZipMagic.size());
+  if (seekable && read_up_to_at(fd, head, 0, name) && as_text(head) == kZipMagic)
+    return Error(ErrorCode::corrupt,
+                 fmt::format("cannot read {}: it begins as a zip and has no directory at its end, so it is "
+                             "damaged or cut off",
+                             printable(name)));
+  return Error(
+      ErrorCode::unsupported,
+      fmt::format("{} is no archive that kin can read{}", printable(name),
+                  seekable            ? ""
+                  : gunzip != nullptr ? " (in gzip, that is tar and cpio)"
+                                      : " (from a pipe, that is tar and cpio; others have to be files)"));
 }
 
 void ArchiveReader::State::add_attributes(Node& node, const std::string& path) {

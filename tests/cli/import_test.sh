@@ -125,7 +125,18 @@ says "incorrect data check"
 cp a.zip flipped.zip && flip flipped.zip $(($(stat -c %s a.zip) / 2))
 run 13 import flipped.zip
 head -c -30 a.zip >cut.zip
-run 15 import cut.zip
+run 13 import cut.zip
+says "no directory at its end"
+tar -cjf whole.tbz tree/deep/noise
+for at in 100 5000 90000; do  # the last gives garbage, and then a wrong checksum
+  cp whole.tbz flipped.tbz && flip flipped.tbz $at
+  run 13 import flipped.tbz
+done
+head -c 60 whole.tbz >cut.tbz
+run 13 import cut.tbz
+bzip2 -c tree/numbers >numbers.bz2
+run 15 import numbers.bz2
+says "is no archive that kin can read"
 python3 - <<'END'
 import tarfile
 entry = tarfile.TarInfo("d/" * 5000 + "x")
@@ -142,6 +153,8 @@ run 15 import tree/numbers
 says "is no archive that kin can read"
 : >nothing
 run 15 import nothing
+gzip -k nothing
+run 15 import nothing.gz
 tar -cf empty.tar -T /dev/null
 run 14 import empty.tar
 says "no entries"

@@ -175,17 +175,18 @@ TEST_CASE("what is no archive, encrypted or cut off is refused", "[archive_reade
   TempDir dir;
   write_bytes(dir / "one", text_like(1, 5'000));
   write_bytes(dir / "empty", {});
-  run_in(
-      dir,
-      "zip -q -P secret e.zip one; 7z a -psecret e.7z one; 7z a -psecret -mhe=on h.7z one; gzip -k one;"
-      "zip -q whole.zip one; head -c -30 whole.zip >cut.zip; tar -czf a.tgz one; head -c -5 a.tgz >cut.tgz;"
-      "head -c 500 a.tgz >short.tgz; tar -cf a.tar one; head -c 3000 a.tar >cut.tar;"
-      "echo '#mtree' >m; echo './one type=file' >>m");
-  for (const char* name : {"one", "empty", "e.zip", "e.7z", "h.7z", "one.gz", "cut.zip", "m"}) {
+  run_in(dir,
+         "zip -q -P secret e.zip one; 7z a -psecret e.7z one; 7z a -psecret -mhe=on h.7z one; gzip -k one;"
+         "zip -q whole.zip one; bzip2 -k one; tar -cjf b.tbz one; head -c -30 whole.zip >cut.zip; tar -czf "
+         "a.tgz one; head -c -5 a.tgz >cut.tgz;"
+         "head -c 500 a.tgz >short.tgz; tar -cf a.tar one; head -c 3000 a.tar >cut.tar; head -c 100 b.tbz "
+         ">cut.tbz;"
+         "echo '#mtree' >m; echo './one type=file' >>m");
+  for (const char* name : {"one", "empty", "e.zip", "e.7z", "h.7z", "one.gz", "one.bz2", "m"}) {
     INFO(name);
     CHECK(read_archive(dir / name).error == ErrorCode::unsupported);
   }
-  for (const char* name : {"cut.tgz", "short.tgz", "cut.tar"}) {
+  for (const char* name : {"cut.tgz", "short.tgz", "cut.tar", "cut.zip", "cut.tbz"}) {
     INFO(name);
     CHECK(read_archive(dir / name).error == ErrorCode::corrupt);
   }
