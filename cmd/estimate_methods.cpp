@@ -40,7 +40,7 @@ Estimated with_beside(Estimated content, const SampleCosts& costs, const FileSam
   const double objects = std::accumulate(costs.objects.begin(), costs.objects.end(), 0.0);
   const double counted = static_cast<double>(costs.entries) + objects;
   const double more = static_cast<double>(survey.files) - static_cast<double>(sample.files()) +
-                      sample.estimate(costs.objects, By::size).value - objects;
+                      sample.estimate(costs.objects, By::objects).value - objects;
   content += counted > 0 ? static_cast<double>(costs.beside) * (counted + more) / counted : 0;
   return content;
 }

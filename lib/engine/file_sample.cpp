@@ -18,6 +18,12 @@ constexpr double kLeastChance = 0.5;    // of what all would have alike
 constexpr double kDeltaPart = 0.1;      // of what it is a delta of
 constexpr double kTails = 1.3;          // families differ more than Student's distribution allows for
 constexpr unsigned kLeastDrawn = 30;    // families of a stratum, to have a ratio of their own
+constexpr unsigned kFewestDrawn = 5;    // of one where more are too much to read
+constexpr unsigned kSeenDrawn = 2;      // fewer say nothing
+constexpr double kNotable = 0.02;       // of all: a stratum that so little is drawn of is drawn more of
+constexpr double kMoreEffort = 1.2;     // than was asked for
+// Large content is an object in so many bytes; of a container, it is its members that are.
+constexpr double kObjectBytes = 1 << 20, kMemberBytes = 16 << 10;
 
 std::uint8_t stratum_of(const SampleUnit& unit) {
   return static_cast<std::uint8_t>((unit.is_container ? 2 : 0) + (unit.bytes >= kLargeBytes ? 1 : 0));
@@ -66,12 +72,15 @@ FileSample::FileSample(const std::vector<SampleUnit>& units, double part) {
     Family& family = families_.back();
     ++family.units;
     family.bytes += unit.bytes;
+    family.objects += 1 + unit.bytes / (unit.is_container ? kMemberBytes : kObjectBytes);
     family.expected += static_cast<double>(unit.expected);
     family.effort += (unit.is_container ? kContainerEffort : 1) * unit.bytes;
     family.stratum = std::max(family.stratum, stratum_of(unit));
   }
   // Of few families nothing can be said: then it is a larger part, or all.
   for (set_chances(part); part < 1 && drawn_families() < kLeastDrawn; set_chances(part)) part *= 2;
+  for (std::uint8_t stratum = 0; stratum < kStrata; ++stratum) draw_enough_of(stratum, part);
+  settle_complete();
   std::uint32_t family = 0;
   for (const std::uint32_t i : order) {
     while (families_[family].number != numbers[i]) ++family;
@@ -120,6 +129,47 @@ void FileSample::set_chances(double part) {
   }
 }
 
+// Where few families hold much of the data, chances that suit their effort may draw none of them: and what
+// others take says nothing of these. Then their chances are doubled until enough are drawn.
+void FileSample::draw_enough_of(std::uint8_t stratum, double part) {
+  double bytes = 0, expected = 0, all_bytes = 0, all_expected = 0, all_effort = 0;
+  for (const Family& family : families_) {
+    all_bytes += static_cast<double>(family.bytes);
+    all_expected += family.expected;
+    all_effort += family.effort;
+    if (family.stratum != stratum) continue;
+    bytes += static_cast<double>(family.bytes);
+    expected += family.expected;
+  }
+  if (bytes < kNotable * all_bytes && expected < kNotable * all_expected) return;
+  const double most_effort = kMoreEffort * part * all_effort;
+  for (double least = part; least < 2; least *= 2) {
+    double effort = 0;
+    unsigned drawn = 0;
+    for (const Family& family : families_) {
+      if (family.stratum != stratum) continue;
+      drawn += family.is_drawn;
+      effort += std::max(family.chance, std::min(2 * least, 1.0)) * family.effort;
+    }
+    if (drawn >= (effort > most_effort ? kFewestDrawn : kLeastDrawn)) return;
+    for (Family& family : families_) {
+      if (family.stratum != stratum) continue;
+      family.chance = std::max(family.chance, std::min(least, 1.0));
+      family.is_drawn = as_part(family.number) < family.chance;
+    }
+  }
+}
+
+// A stratum that all families were drawn of is known, whatever their chances were.
+void FileSample::settle_complete() {
+  std::array<bool, kStrata> is_complete;
+  is_complete.fill(true);
+  for (const Family& family : families_)
+    if (!family.is_drawn) is_complete[family.stratum] = false;
+  for (Family& family : families_)
+    if (is_complete[family.stratum]) family.chance = 1;
+}
+
 FileSample FileSample::half() const {
   FileSample out;
   out.families_ = families_;
@@ -143,7 +193,7 @@ double FileSample::weighted(std::span<const double> taken) const {
 
 void FileSample::join_strata() {
   std::array<unsigned, kStrata> drawn{};
-  for (const Family& family : families_) drawn[family.stratum] += family.is_drawn;
+  for (const Family& family : families_) drawn[family.stratum] += family.is_drawn && !family.is_sure();
   std::uint8_t into = 0;
   unsigned so_far = 0;
   for (std::uint8_t i = 0; i < kStrata; ++i) {
@@ -166,6 +216,7 @@ std::uint64_t FileSample::drawn_families() const {
 double FileSample::Family::size(By by) const {
   if (by == By::size) return static_cast<double>(bytes);
   if (by == By::expected) return expected;
+  if (by == By::objects) return objects;
   const auto count = static_cast<double>(units);
   return expected / count * (1 + kDeltaPart * (count - 1));
 }
@@ -181,28 +232,43 @@ double FileSample::share() const {
 
 Estimated FileSample::estimate(std::span<const double> taken, By by) const {
   struct Stratum {
-    double all = 0;              // sizes of all, exactly
+    double all = 0;              // sizes of all that were not sure to be drawn, exactly
     double size = 0, taken = 0;  // as the drawn tell it
     double error = 0;            // the sum of squares, of those off the ratio
     double size_error = 0;       // the same for sizes, as the drawn tell it,
     double all_size_error = 0;   // and exactly
     double ratio() const { return size > 0 ? taken / size : 0; }
   };
+  // What was too little to be drawn of, though it is taken to be as another stratum.
+  struct Unseen {
+    unsigned drawn = 0;
+    double size = 0, bytes = 0;
+  };
   std::array<Stratum, kStrata> strata{};
+  std::array<Unseen, kStrata> unseen{};
+  double known = 0;  // of those that were sure to be drawn, which speak for themselves alone
   for (std::size_t i = 0; i < families_.size(); ++i) {
     const Family& family = families_[i];
+    if (family.is_sure()) {
+      known += taken[i];
+      continue;
+    }
     Stratum& stratum = strata[joined_[family.stratum]];
+    Unseen& own = unseen[family.stratum];
     const double size = family.size(by);
     stratum.all += size;
     stratum.all_size_error += (1 - family.chance) / family.chance * size * size;
+    own.size += size;
+    own.bytes += static_cast<double>(family.bytes);
     if (!family.is_drawn) continue;
+    ++own.drawn;
     stratum.size += size / family.chance;
     stratum.taken += taken[i] / family.chance;
   }
   double squares = 0, fourths = 0;
   for (std::size_t i = 0; i < families_.size(); ++i) {
     const Family& family = families_[i];
-    if (!family.is_drawn) continue;
+    if (!family.is_drawn || family.is_sure()) continue;
     Stratum& stratum = strata[joined_[family.stratum]];
     const double off = taken[i] - stratum.ratio() * family.size(by);
     const double weight = (1 - family.chance) / (family.chance * family.chance);
@@ -212,28 +278,32 @@ Estimated FileSample::estimate(std::span<const double> taken, By by) const {
     squares += size;
     fourths += size * size;
   }
-  Estimated out;
-  double error = 0;
+  double told = 0, error = 0;
   for (const Stratum& stratum : strata) {
-    out.value += stratum.ratio() * stratum.all;
+    told += stratum.ratio() * stratum.all;
     if (stratum.size_error > 0)
       error += stratum.error * std::max(1.0, stratum.all_size_error / stratum.size_error);
-    else  // only such were drawn as were sure to be: the others may be anything
-      error += stratum.ratio() * stratum.ratio() * stratum.all_size_error;
   }
   // As if so many had the same part in it. The ratio is made to fit one.
   const double equals = fourths > 0 ? squares * squares / fourths : 1;
   const double freedom = std::max(equals - 1, 1.0);
   error *= 1 + 1 / freedom;
-  // In powers: an estimate may be off by a factor, and nothing takes less than nothing.
   // Files that are there twice are few and large: what none of n shows, one in n / 3 may still have.
-  const bool is_sure =
-      std::ranges::all_of(families_, [](const Family& family) { return family.chance >= 1; });
-  const double unseen = by == By::size && !is_sure ? 3 * out.value / std::max(equals, 3.0) : 0;
-  const double off = std::max(kTails * student(freedom) * std::sqrt(error), unseen);
+  const double twice = by == By::size ? 3 * told / std::max(equals, 3.0) : 0;
+  const double off = std::max(kTails * student(freedom) * std::sqrt(error), twice);
+  Estimated out;
+  out.value = known + told;
+  // In powers: an estimate may be off by a factor, and nothing takes less than nothing.
   const double factor = out.value > 0 ? std::exp(std::min(10.0, off / out.value)) : 1;
-  out.low = out.value / factor;
+  out.low = std::max(known, out.value / factor);
   out.high = out.value * factor;
+  // Of what nothing was seen of, all that is known is that it takes between nothing and all.
+  for (std::size_t i = 0; i < kStrata; ++i) {
+    if (unseen[i].drawn >= kSeenDrawn) continue;
+    const double taken_to_be = strata[joined_[i]].ratio() * unseen[i].size;
+    out.low = std::max(known, out.low - taken_to_be);
+    if (by != By::objects) out.high += std::max(unseen[i].bytes - taken_to_be, 0.0);
+  }
   return out;
 }
 

@@ -13,7 +13,9 @@
 // What is measured of the drawn is set in relation to what was expected of them, which is known of all: a
 // ratio estimate, for large and small units and containers each. Its error is told by how far families are
 // off that ratio. Heavy families that were not drawn would be overlooked so: the error is scaled by what they
-// are expected to bring, which is known too.
+// are expected to bring, which is known too. Families that were sure to be drawn are counted as they are, and
+// say nothing of others; of each of those strata that are a notable part of all, enough families are drawn to
+// say something, and of the rest it may be that nothing is known but that it takes between nothing and all.
 //
 // Kin of other families are lost all the same. How much that costs is measured: the families of half the
 // sample are stored once more, without the other half. What they take more then is what each halving costs.
@@ -85,8 +87,8 @@ class FileSample {
   std::span<const Drawn> drawn_of(std::string_view tree_path) const;
 
   // What is taken to grow with what: with the units' sizes; with what each is expected to take by itself;
-  // with what a family is expected to take, of which all but one have kin.
-  enum class By { size, expected, kin };
+  // with what a family is expected to take, of which all but one have kin; with the objects they are made of.
+  enum class By { size, expected, kin, objects };
   // What all take, if these are what the drawn families take, by index; of others it does not matter.
   Estimated estimate(std::span<const double> taken, By by) const;
   double chance(std::uint32_t family) const { return families_[family].chance; }
@@ -99,14 +101,17 @@ class FileSample {
   static constexpr std::size_t kStrata = 4;
   struct Family {
     std::uint64_t number = 0, bytes = 0, units = 0;
-    double expected = 0, effort = 0, chance = 0;
+    double expected = 0, effort = 0, objects = 0, chance = 0;
     std::uint8_t stratum = 0;
     bool is_drawn = false;
 
+    bool is_sure() const { return chance >= 1; }
     double size(By by) const;
   };
 
   void set_chances(double part);
+  void draw_enough_of(std::uint8_t stratum, double part);
+  void settle_complete();
   void join_strata();
 
   std::vector<Family> families_;

@@ -47,13 +47,19 @@ std::uint64_t mixed(std::uint64_t number) {
   return number;
 }
 
+// Stretches at another place are no kin, or a large file that resembles itself would be one family, and be
+// drawn as a whole or not at all. Another version of the file has its stretches at the same places.
+std::uint64_t placed(std::uint64_t feature, const SampleUnit& unit) {
+  return feature ^ (std::uint64_t{unit.stretch} * 0x9e3779b97f4a7c15);
+}
+
 }  // namespace
 
 std::vector<std::uint64_t> family_numbers(std::span<const SampleUnit> units) {
   std::vector<Carrier> carriers;
   for (std::uint32_t i = 0; i < units.size(); ++i)
     for (const std::uint64_t feature : units[i].features)
-      if (feature != 0) carriers.push_back({feature, i});
+      if (feature != 0) carriers.push_back({placed(feature, units[i]), i});
   // Units by name, not by place: files are met in another order each time.
   std::sort(carriers.begin(), carriers.end(), [&](const Carrier& a, const Carrier& b) {
     if (a.feature != b.feature) return a.feature < b.feature;
@@ -82,8 +88,10 @@ std::vector<std::uint64_t> family_numbers(std::span<const SampleUnit> units) {
   for (std::uint32_t i = 0; i < units.size(); ++i) {
     std::uint64_t& least = out[families.root(i)];
     for (const std::uint64_t feature : units[i].features)
-      if (feature != 0 && !common.contains(feature)) least = std::min(least, feature);
-    if (least == UINT64_MAX) least = units[i].features.front();
+      if (const std::uint64_t at_place = placed(feature, units[i]);
+          feature != 0 && !common.contains(at_place))
+        least = std::min(least, at_place);
+    if (least == UINT64_MAX) least = placed(units[i].features.front(), units[i]);
   }
   for (std::uint32_t i = 0; i < units.size(); ++i) out[i] = out[families.root(i)];
   // Several may have the same: empty stretches, say. The first 256 are a family, the next are the next.

@@ -141,6 +141,28 @@ grep -q "at least" page.html || fail "no bounds in the page"
 chmod 600 page.html
 run 0 estimate --html page.html tree/0.txt
 [ "$(stat -c %a page.html)" = 600 ] || fail "a new page is shown to more than the old one"
+
+# sample_holds PERCENT TREE: what kin takes of all of it is between the bounds of samples, and these not twice that apart.
+sample_holds() {
+  local kin seed
+  run 0 --json estimate --no-unpack "$2"
+  kin=$(python3 -c 'import json; print(json.loads(open("out").read().splitlines()[-1])["methods"][-1]["bytes"])')
+  for seed in 1 2; do
+    run 0 --json estimate --no-unpack --sample-percent "$1" --sample-seed "$seed" "$2"
+    true_of "it['methods'][-1]['low'] <= $kin <= it['methods'][-1]['high'] <= it['methods'][-1]['low'] + 2 * $kin"
+  done
+}
+# A large file that is not as the small ones are.
+mkdir large large/small
+python3 - <<'PYTHON'
+import random
+chance = random.Random(3)
+open("large/large", "wb").write(b"abcdefgh" * (4 << 20))
+for i in range(2000):
+    open(f"large/small/{i}", "wb").write(chance.randbytes(50))
+PYTHON
+sample_holds 10 large
+rm -r large
 run 3 --json estimate --sample tree missing
 true_of 'it["skipped"] == 1'
 run 2 estimate tree --sample --study

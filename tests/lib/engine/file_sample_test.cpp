@@ -185,6 +185,18 @@ TEST_CASE("units are of one family with all whom their kin resemble, and a licen
   CHECK(again == numbers);
 }
 
+TEST_CASE("stretches are kin at the same place of their files only", "[sample]") {
+  std::vector<SampleUnit> units;
+  for (std::uint64_t file = 0; file < 2; ++file)
+    for (std::uint32_t stretch = 0; stretch < 10; ++stretch) {
+      units.push_back(unit(file, 7, kStretchBytes, 100));
+      units.back().stretch = stretch;
+    }
+  const std::vector<std::uint64_t> numbers = family_numbers(units);
+  CHECK(std::set(numbers.begin(), numbers.end()).size() == 10);
+  for (std::size_t i = 0; i < 10; ++i) CHECK(numbers[i] == numbers[10 + i]);
+}
+
 TEST_CASE("families do not grow without end", "[sample]") {
   std::vector<SampleUnit> units;
   for (std::uint64_t i = 0; i < 10'000; ++i) {
@@ -224,6 +236,70 @@ TEST_CASE("that nothing drawn is there twice does not make it sure of the rest",
     within += found.low <= all && all <= found.high;
   }
   CHECK(within >= 95);
+}
+
+TEST_CASE("a large file among many small ones is drawn enough of to say something", "[sample]") {
+  unsigned within = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Random random(seed);
+    Population population;
+    const auto add = [&](SampleUnit each, double taken) {
+      population.units.push_back(each);
+      population.taken[each.features.front()] = taken;
+      population.all += taken;
+    };
+    for (std::uint64_t i = 0; i < 2000; ++i) add(unit(i, random.next() | 1, 50, 50), 50);
+    // It takes a tenth of what its places let expect, which small ones say nothing of.
+    for (std::uint32_t i = 0; i < 100; ++i) {
+      SampleUnit stretch = unit(5000, random.next() | 1, kStretchBytes, 1'000'000);
+      stretch.stretch = i;
+      add(stretch, 80'000 + 40'000 * fraction(random));
+    }
+    const FileSample sample(population.units, 0.001);
+    const Estimated found = sample.estimate(by_family(population), FileSample::By::kin);
+    within += found.low <= population.all && population.all <= found.high;
+    CHECK(std::abs(found.value / population.all - 1) < 0.2);
+  }
+  CHECK(within >= 95);
+}
+
+TEST_CASE("of what nothing was drawn of, it is said that nothing is known", "[sample]") {
+  unsigned unseen = 0;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    Random random(seed);
+    std::vector<SampleUnit> units;
+    std::map<std::uint64_t, double> taken;
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+      units.push_back(unit(i, random.next() | 1, 10'000, 100));
+      taken[units.back().features.front()] = 100;
+    }
+    // 1 % of the bytes, as much as all the rest takes.
+    units.push_back(unit(1000, random.next() | 1, 100'000, 100));
+    taken[units.back().features.front()] = 100'000;
+    const FileSample sample(units, 0.05);
+    const Estimated found = sample.estimate(by_family({units, taken, 200'000}), FileSample::By::kin);
+    CHECK(found.low <= 200'000);
+    CHECK(found.high >= 200'000);
+    unseen += found.value < 150'000;
+  }
+  CHECK(unseen > 50);
+}
+
+TEST_CASE("families that were sure to be drawn say nothing of the others", "[sample]") {
+  Random random(1);
+  std::vector<SampleUnit> units;
+  std::map<std::uint64_t, double> taken;
+  const auto add = [&](std::uint32_t bytes, float expected, double takes) {
+    units.push_back(unit(units.size(), random.next() | 1, bytes, expected));
+    taken[units.back().features.front()] = takes;
+  };
+  for (int i = 0; i < 40; ++i) add(10'000, 10'000, 1'000);
+  for (int i = 0; i < 2000; ++i) add(10'000, 100, 100);
+  const FileSample sample(units, 0.1);
+  const Estimated found = sample.estimate(by_family({units, taken, 0}), FileSample::By::expected);
+  CHECK(found.value == Approx(240'000));
+  CHECK(found.low > 239'000);
+  CHECK(found.high < 241'000);
 }
 
 TEST_CASE("half a sample is in it, and its families are drawn whole", "[sample]") {
