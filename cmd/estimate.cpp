@@ -319,7 +319,7 @@ Result<EstimateResult> Estimate::measure_sample(std::span<const ContainerFormat>
   double part = options_.sample_percent.value_or(kSamplePercent) / 100;
   if (!options_.sample_percent)
     part = std::clamp(part, std::min(1.0, kLeastSampleBytes / bytes), kMostSampleBytes / bytes);
-  const FileSample sample(std::exchange(survey.units, {}), part);
+  const FileSample sample(std::exchange(survey.units, {}), part, std::exchange(survey.empty, {}));
   const FileSample half = sample.half();
   const bool is_all = sample.share() >= 1;  // which has lost no kin
   const auto set_total = [&](unsigned times) {

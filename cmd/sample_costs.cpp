@@ -24,7 +24,7 @@ class Counting {
 
   Result<void> add(const Node& file, const std::string& path) {
     const std::span<const FileSample::Drawn> drawn = sample_.drawn_of(path);
-    if (drawn.empty()) return {};
+    if (drawn.empty() || drawn.front().is_empty()) return {};
     const bool is_whole = drawn.front().begin == 0 && drawn.front().end >= file.size;
     if (is_whole) {
       WireWriter content;

@@ -57,7 +57,8 @@ std::span<const FileSample::Drawn> FileSample::drawn_of(std::string_view tree_pa
   return found == drawn_.end() ? std::span<const Drawn>() : found->second;
 }
 
-FileSample::FileSample(const std::vector<SampleUnit>& units, double part) {
+FileSample::FileSample(const std::vector<SampleUnit>& units, double part,
+                       std::span<const std::uint64_t> empty) {
   const std::vector<std::uint64_t> numbers = family_numbers(units);
   std::vector<std::uint32_t> order(units.size());
   std::iota(order.begin(), order.end(), 0);
@@ -92,6 +93,7 @@ FileSample::FileSample(const std::vector<SampleUnit>& units, double part) {
   for (auto& [file, stretches] : drawn_)
     std::sort(stretches.begin(), stretches.end(),
               [](const Drawn& a, const Drawn& b) { return a.begin < b.begin; });
+  for (const std::uint64_t file : empty) drawn_.try_emplace(file, 1);
   join_strata();
 }
 
@@ -177,6 +179,10 @@ FileSample FileSample::half() const {
   for (Family& family : out.families_) family.is_drawn = as_part(family.number) < family.chance / 2;
   for (const auto& [file, drawn] : drawn_)
     for (const Drawn& each : drawn) {
+      if (each.is_empty()) {
+        out.drawn_.try_emplace(file, 1);
+        continue;
+      }
       if (!out.families_[each.family].is_drawn) continue;
       out.drawn_[file].push_back(each);
       out.bytes_ += each.end - each.begin;

@@ -68,11 +68,14 @@ class FileSample {
   struct Drawn {
     std::uint64_t begin = 0, end = 0;  // its place in the file
     std::uint32_t family = 0;          // the index
+
+    bool is_empty() const { return begin == end; }  // and of no family
   };
 
   // About this part of them, by the time that they take: up to 1, which is all. More if that were too few to
-  // say anything.
-  FileSample(const std::vector<SampleUnit>& units, double part);
+  // say anything. `empty`: files without any content, of no family, which are in every sample;
+  // sample_file_id().
+  FileSample(const std::vector<SampleUnit>& units, double part, std::span<const std::uint64_t> empty = {});
 
   // About half of its families, with the same indices: those that would be in it if all chances were half.
   FileSample half() const;
@@ -83,7 +86,7 @@ class FileSample {
   std::uint64_t drawn_families() const;
   // The part of all that is in the sample, by what is expected: 0 to 1.
   double share() const;
-  // What is drawn of a file, in order.
+  // What is drawn of a file, in order; of an empty one a place where nothing is.
   std::span<const Drawn> drawn_of(std::string_view tree_path) const;
 
   // What is taken to grow with what: with the units' sizes; with what each is expected to take by itself;

@@ -66,6 +66,7 @@ class Surveyor {
     into.bytes += size;
     into.hole_bytes += file.hole_bytes;
     into.units.insert(into.units.end(), file.units.begin(), file.units.end());
+    if (file.units.empty()) into.empty.push_back(unit.file);
     return {};
   }
 
@@ -165,6 +166,7 @@ Result<SampleSurvey> survey_files(const SurveyRequest& request, const std::stop_
           out.bytes += seen.bytes;
           out.hole_bytes += seen.hole_bytes;
           out.units.insert(out.units.end(), seen.units.begin(), seen.units.end());
+          out.empty.insert(out.empty.end(), seen.empty.begin(), seen.empty.end());
           return {};
         },
         1);

@@ -17,10 +17,11 @@ inline constexpr std::uint64_t kMostWholeBytes = 8 << 20;
 inline constexpr std::uint64_t kMostContainerBytes = 256 << 20;
 
 struct SampleSurvey {
-  std::vector<SampleUnit> units;  // 64 bytes each
-  std::uint64_t files = 0;        // that could be looked at
-  std::uint64_t bytes = 0;        // of those
-  std::uint64_t hole_bytes = 0;   // of large files: in no unit
+  std::vector<SampleUnit> units;     // 64 bytes each
+  std::vector<std::uint64_t> empty;  // files that no unit is of: sample_file_id()
+  std::uint64_t files = 0;           // that could be looked at
+  std::uint64_t bytes = 0;           // of those
+  std::uint64_t hole_bytes = 0;      // of large files: in no unit
 };
 
 struct SurveyRequest {

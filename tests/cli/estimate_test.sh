@@ -101,7 +101,7 @@ nothing_left
 
 # A sample: of little data all of it, which says the same; else what is told is between bounds.
 run 0 --json estimate --sample tree
-true_of "it['files'] == 70 and it['bytes'] == $bytes and it['sample']['files'] == 69 and it['sample']['bytes'] == $bytes"
+true_of "it['files'] == 70 and it['bytes'] == $bytes and it['sample']['files'] == 70 and it['sample']['bytes'] == $bytes"
 true_of 'it["sample"]["distinct_files"] == 64 and it["sample"]["delta_objects"] > 0'
 true_of '"distinct_files" not in it and "delta_objects" not in it'
 true_of "abs(of['kin'] - $estimated) < 0.02 * $estimated and of['identical_files'] == $bytes - 100000"
@@ -152,6 +152,14 @@ sample_holds() {
     true_of "it['methods'][-1]['low'] <= $kin <= it['methods'][-1]['high'] <= it['methods'][-1]['low'] + 2 * $kin"
   done
 }
+# Files with nothing in them.
+mkdir empty
+(cd empty && seq 5000 | xargs touch)
+run 0 --json estimate empty
+empty_kin=$(python3 -c 'import json; print(json.loads(open("out").read().splitlines()[-1])["methods"][-1]["bytes"])')
+run 0 --json estimate --sample-percent 10 empty
+true_of "it['sample']['files'] == 5000 and abs(of['kin'] - $empty_kin) < 0.02 * $empty_kin"
+rm -r empty
 # A large file that is not as the small ones are.
 mkdir large large/small
 python3 - <<'PYTHON'

@@ -323,6 +323,20 @@ TEST_CASE("half a sample is in it, and its families are drawn whole", "[sample]"
   CHECK(drawn > 0);
 }
 
+TEST_CASE("empty files are in every sample and in its half, and are no families", "[sample]") {
+  const Population population = families(6, 3000);
+  std::vector<std::uint64_t> empty;
+  for (int i = 0; i < 500; ++i) empty.push_back(sample_file_id(fmt::format("/empty/{}", i)));
+  const FileSample without(population.units, 0.1);
+  const FileSample sample(population.units, 0.1, empty);
+  CHECK(sample.files() == without.files() + 500);
+  CHECK(sample.half().files() == without.half().files() + 500);
+  CHECK(sample.families() == without.families());
+  CHECK(sample.bytes() == without.bytes());
+  REQUIRE(sample.drawn_of("/empty/7").size() == 1);
+  CHECK(sample.drawn_of("/empty/7").front().is_empty());
+}
+
 TEST_CASE("a stretch is drawn at its place in the file", "[sample]") {
   SampleUnit third = unit(sample_file_id("/large"), 7, kStretchBytes, 100);
   third.stretch = 2;

@@ -69,6 +69,7 @@ TEST_CASE("files that resemble each other share their smallest features, and oth
   CHECK(seen.survey.files == 42);
   CHECK(seen.survey.bytes == 40 * 40'000 + 5);
   REQUIRE(seen.survey.units.size() == 41);  // nothing is in the empty one
+  CHECK(seen.survey.empty == std::vector{sample_file_id("/top/empty")});
   CHECK(FileSample(seen.survey.units, 1).families() == 21);
   for (const SampleUnit& unit : seen.survey.units) {
     CHECK(unit.features.front() != 0);
