@@ -330,15 +330,15 @@ Result<EstimateResult> Estimate::measure_sample(std::span<const ContainerFormat>
   set_total(formats.empty() ? 1 : 2);
   request_.sample = &sample;
   KIN_TRY_ASSIGN(Passes made, passes(formats, [&] { set_total(1); }));
-  std::vector<double> half_deltas = made.closed.sampled.deltas;
+  SampleCosts of_half = made.closed.sampled;
   if (!is_all) {
     request_.sample = &half;
     KIN_TRY_ASSIGN(Pass halved, pass({}));
-    half_deltas = std::move(halved.sampled.deltas);
+    of_half = std::move(halved.sampled);
   }
   request_.sample = nullptr;
 
-  SampleMeasured measured{std::move(made.closed.sampled), {}, std::move(half_deltas)};
+  SampleMeasured measured{std::move(made.closed.sampled), {}, std::move(of_half)};
   if (made.opened) measured.opened = std::move(made.opened->sampled);
   std::vector<EstimateResult::Method> methods = sampled_methods(sample, survey, measured);
   EstimateResult out = result_of(made);

@@ -34,15 +34,54 @@ class LostKin {
   double least_ = 1, most_ = 1;
 };
 
-// Trees, index and all grow with the number of entries and of objects.
-Estimated with_beside(Estimated content, const SampleCosts& costs, const FileSample& sample,
-                      const SampleSurvey& survey) {
-  const double objects = std::accumulate(costs.objects.begin(), costs.objects.end(), 0.0);
-  const double counted = static_cast<double>(costs.entries) + objects;
-  const double more = static_cast<double>(survey.files) - static_cast<double>(sample.files()) +
-                      sample.estimate(costs.objects, By::objects).value - objects;
-  content += counted > 0 ? static_cast<double>(costs.beside) * (counted + more) / counted : 0;
-  return content;
+double objects_of(const SampleCosts& costs) {
+  return std::accumulate(costs.objects.begin(), costs.objects.end(), 0.0);
+}
+
+// Entries and objects, which trees, index and all grow with.
+double counted(const SampleCosts& costs) { return static_cast<double>(costs.entries) + objects_of(costs); }
+
+double beside_each(const SampleCosts& costs) {
+  return static_cast<double>(costs.beside) / std::max(counted(costs), 1.0);
+}
+
+// What trees, index and all take. Directories and empty files are all in the sample and in its half: so it is
+// the difference between these that tells what one more file costs. With more of them it costs less, since
+// those in a directory are compressed together. By 1.5 % for each doubling, of 100,000 tiny files; elsewhere
+// it may be nothing or twice as much.
+Estimated beside(const SampleCosts& costs, const SampleMeasured& measured, const FileSample& sample,
+                 const SampleSurvey& survey) {
+  constexpr double kInBulk = 0.985, kAtBest = 0.97, kLeast = 0.7;
+  const double here = counted(costs), average = beside_each(costs);
+  const Estimated objects = sample.estimate(costs.objects, By::objects);
+  const double files = static_cast<double>(survey.files) - static_cast<double>(sample.files());
+  const auto more = [&](double all_objects) {
+    return std::max(files + all_objects - objects_of(costs), 0.0);
+  };
+  const double added = counted(measured.closed) - counted(measured.half);
+  double each = average;
+  if (added > 0 && measured.closed.beside > measured.half.beside)
+    each = static_cast<double>(measured.closed.beside - measured.half.beside) / added * average /
+           beside_each(measured.closed);
+  const auto all = [&](double count, double one, double doubled) {
+    const double doublings = std::log2((std::max(here, 1.0) + count) / std::max(here, 1.0));
+    return static_cast<double>(costs.beside) + count * one * std::max(std::pow(doubled, doublings), kLeast);
+  };
+  return {all(more(objects.value), each, kInBulk), all(more(objects.low), std::min(each, average), kAtBest),
+          all(more(objects.high), std::max(each, average), 1)};
+}
+
+Estimated sum(const Estimated& a, const Estimated& b) {
+  return {a.value + b.value, a.low + b.low, a.high + b.high};
+}
+
+// Small objects are compressed in groups, and the more there are, the more alike are those of a group: of
+// 100,000 tiny files 4.5 % less than a sample said, be it of 5 or 30 %.
+Estimated in_groups(Estimated stored, const FileSample& sample) {
+  constexpr double kEachHalving = 1.025, kMost = 1.06;
+  const double halvings = std::log2(1 / std::clamp(sample.share(), 1e-9, 1.0));
+  stored.low /= std::min(std::pow(kEachHalving, halvings), kMost);
+  return stored;
 }
 
 // Which features count depends on a repository's secret key, and what is in a group with what on all files:
@@ -67,7 +106,7 @@ std::vector<EstimateResult::Method> sampled_methods(const FileSample& sample, co
   const SampleCosts& closed = measured.closed;
   const SampleCosts& as_backup = measured.opened ? *measured.opened : closed;
   // Told by deltas alone: in which group a small file is stored changes what it takes there, kin or no kin.
-  const LostKin lost(sample, closed.deltas, measured.half_deltas);
+  const LostKin lost(sample, closed.deltas, measured.half.deltas);
   // No content takes more than it is.
   const auto content = [&](const std::vector<double>& taken, By by) {
     Estimated found = sample.estimate(taken, by);
@@ -80,7 +119,7 @@ std::vector<EstimateResult::Method> sampled_methods(const FileSample& sample, co
   };
   const auto kin = [&](const SampleCosts& costs) {
     const Estimated stored = lost.without(content(costs.kin, By::kin));
-    return by_any_key(with_beside(stored, costs, sample, survey), sample);
+    return by_any_key(sum(in_groups(stored, sample), beside(costs, measured, sample, survey)), sample);
   };
   Estimated identical = content(closed.identical, By::size);
   identical += static_cast<double>(survey.hole_bytes);

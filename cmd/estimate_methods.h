@@ -20,11 +20,11 @@ inline constexpr EstimatedMethod kKinClosed{"kin_closed", "kin --no-unpack, with
 inline constexpr EstimatedMethod kKin{"kin", "kin, with trees, index and all"};
 
 // What the families of a sample take: as they are, with containers opened, if any was, and those of half the
-// sample by deltas, without the rest.
+// sample, without the rest.
 struct SampleMeasured {
   SampleCosts closed;
   std::optional<SampleCosts> opened;
-  std::vector<double> half_deltas;
+  SampleCosts half;
 };
 
 // What all files take then.

@@ -160,6 +160,21 @@ empty_kin=$(python3 -c 'import json; print(json.loads(open("out").read().splitli
 run 0 --json estimate --sample-percent 10 empty
 true_of "it['sample']['files'] == 5000 and abs(of['kin'] - $empty_kin) < 0.02 * $empty_kin"
 rm -r empty
+# Many tiny ones, of which what is beside their content is most; and with empty ones among them.
+mkdir tiny
+python3 - <<'PYTHON'
+import os, random
+chance = random.Random(4)
+for i in range(20000):
+    if i % 1000 == 0:
+        os.mkdir(f"tiny/{i // 1000}")
+    with open(f"tiny/{i // 1000}/{i}", "wb") as file:
+        file.write(b"file %d says %d\n" % (i, chance.randrange(10**6)) * chance.randint(1, 5))
+PYTHON
+sample_holds 5 tiny
+for i in 5 6 7 8 9; do (cd tiny/$i && truncate -s 0 $i???); done
+sample_holds 10 tiny
+rm -r tiny
 # A large file that is not as the small ones are.
 mkdir large large/small
 python3 - <<'PYTHON'
