@@ -92,6 +92,22 @@ Estimated by_any_key(Estimated found, const FileSample& sample) {
   return {found.value, found.low / kDiffer, found.high * kDiffer};
 }
 
+// Large files are known of all, as far as they were looked at: those that seem to be the same may differ
+// elsewhere.
+Estimated identical_files(const SampleCosts& costs, const FileSample& sample, const SampleSurvey& survey) {
+  if (sample.drawn_families() == sample.families()) {
+    const auto exactly = static_cast<double>(costs.distinct_bytes);
+    return {exactly, exactly, exactly};
+  }
+  Estimated out = sample.estimate(costs.identical, By::size);
+  out.high = std::min(out.high, std::max(out.value, static_cast<double>(survey.bytes - survey.large_bytes)));
+  double large = 0;
+  for (const auto& [seen, bytes] : survey.large) large += static_cast<double>(bytes);
+  out += large;
+  out.high += std::max(static_cast<double>(survey.large_bytes) - large, 0.0);
+  return out;
+}
+
 EstimateResult::Method method(const EstimatedMethod& method, const Estimated& found) {
   const auto bytes = [](double value) {
     return static_cast<std::uint64_t>(std::llround(std::max(value, 0.0)));
@@ -121,8 +137,7 @@ std::vector<EstimateResult::Method> sampled_methods(const FileSample& sample, co
     const Estimated stored = lost.without(content(costs.kin, By::kin));
     return by_any_key(sum(in_groups(stored, sample), beside(costs, measured, sample, survey)), sample);
   };
-  Estimated identical = content(closed.identical, By::size);
-  identical += static_cast<double>(survey.hole_bytes);
+  const Estimated identical = identical_files(closed, sample, survey);
   // What is there twice is as uncertain here as it is of whole files.
   Estimated chunks = content(closed.chunks, By::expected);
   if (identical.value > 0) {

@@ -24,59 +24,51 @@ class Counting {
 
   Result<void> add(const Node& file, const std::string& path) {
     const std::span<const FileSample::Drawn> drawn = sample_.drawn_of(path);
-    if (drawn.empty() || drawn.front().is_empty()) return {};
+    if (drawn.empty()) return {};
+    WireWriter content;
+    for (const Extent& extent : file.content) encode_extent(extent, content);
+    const bool is_new = contents_.insert(hash(content.bytes())).second;
+    if (is_new) out_.distinct_bytes += file.size;
+    if (drawn.front().is_empty()) return {};
     const bool is_whole = drawn.front().begin == 0 && drawn.front().end >= file.size;
-    if (is_whole) {
-      WireWriter content;
-      for (const Extent& extent : file.content) encode_extent(extent, content);
-      if (contents_.insert(hash(content.bytes())).second)
-        out_.identical[drawn.front().family] += static_cast<double>(file.size);
-    }
+    if (is_whole && is_new) out_.identical[drawn.front().family] += static_cast<double>(file.size);
     return for_each_extent(repository_, file.content,
                            [&](const Extent& extent, std::uint64_t offset) -> Result<void> {
                              if (extent.kind == Extent::Kind::hole) return {};
                              const FileSample::Drawn* at = drawn.data();
                              while (at + 1 != drawn.data() + drawn.size() && at[1].begin <= offset) ++at;
-                             return add_extent(extent, at->family, is_whole);
+                             return add_extent(extent, at->family);
                            });
   }
 
   Result<SampleCosts> finish(std::uint64_t stored_bytes) {
-    for (const auto& [id, owner] : owners_) KIN_TRY(count(id, owner));
+    for (const auto& [id, family] : owners_) KIN_TRY(count(id, family));
     out_.beside = stored_bytes - std::min(stored_bytes, content_bytes_);
     return std::move(out_);
   }
   void add_entry() { ++out_.entries; }
 
  private:
-  struct Owner {
-    std::uint32_t family;
-    bool is_whole;  // the file is one unit
-    std::uint64_t size;
-  };
-
-  Result<void> add_extent(const Extent& extent, std::uint32_t family, bool is_whole) {
+  Result<void> add_extent(const Extent& extent, std::uint32_t family) {
     if (const auto object = measured_.find(SavingsMeter::name_of(extent.id)); object != measured_.end())
       out_.compressed[family] += object->second.compressed;
     return for_each_object(repository_, {extent}, [&](const Extent& needed) -> Result<bool> {
-      const auto [known, is_new] = owners_.try_emplace(needed.id, Owner{family, is_whole, needed.size});
+      const auto [owner, is_new] = owners_.try_emplace(needed.id, family);
       // Of several families it counts for the one that was surest to be drawn: then it counts as if for all.
-      if (!is_new && sample_.chance(family) > sample_.chance(known->second.family))
-        known->second.family = family;
+      if (!is_new && sample_.chance(family) > sample_.chance(owner->second)) owner->second = family;
       return is_new;
     });
   }
 
-  Result<void> count(const ObjectId& id, const Owner& owner) {
+  Result<void> count(const ObjectId& id, std::uint32_t family) {
     KIN_TRY_ASSIGN(const store::Location location, store::require_location(repository_, id));
     const std::uint64_t share = store::share_of(location.size, location.range.size, location.content_size);
     content_bytes_ += share;
-    out_.kin[owner.family] += static_cast<double>(share);
-    out_.objects[owner.family] += 1;
-    if (!owner.is_whole) out_.identical[owner.family] += static_cast<double>(owner.size);
+    out_.kin[family] += static_cast<double>(share);
+    out_.objects[family] += 1;
     if (const auto object = measured_.find(SavingsMeter::name_of(id)); object != measured_.end()) {
-      out_.chunks[owner.family] += object->second.compressed;
-      out_.deltas[owner.family] += object->second.best;
+      out_.chunks[family] += object->second.compressed;
+      out_.deltas[family] += object->second.best;
     }
     return {};
   }
@@ -84,7 +76,7 @@ class Counting {
   store::Repository& repository_;
   const FileSample& sample_;
   std::unordered_map<std::uint64_t, SavingsMeter::Measured> measured_;
-  std::unordered_map<ObjectId, Owner, ObjectIdHash> owners_;
+  std::unordered_map<ObjectId, std::uint32_t, ObjectIdHash> owners_;  // their families
   std::set<Digest> contents_;
   std::uint64_t content_bytes_ = 0;
   SampleCosts out_;

@@ -11,11 +11,12 @@
 namespace kin::cmd {
 
 struct SampleCosts {
-  // By family; as the methods of an estimate.
+  // By family; as the methods of an estimate. Of files that are drawn in stretches, none are identical.
   std::vector<double> identical, compressed, chunks, deltas, kin;
-  std::vector<double> objects;  // by family, too: how many
-  std::uint64_t beside = 0;     // bytes of the repository that are no content: trees, index and all
-  std::uint64_t entries = 0;    // files, directories and others
+  std::vector<double> objects;       // by family, too: how many
+  std::uint64_t distinct_bytes = 0;  // of files that are all drawn, identical ones once
+  std::uint64_t beside = 0;          // bytes of the repository that are no content: trees, index and all
+  std::uint64_t entries = 0;         // files, directories and others
 };
 
 // `stored_bytes`: of the whole repository.

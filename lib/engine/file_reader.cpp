@@ -196,7 +196,7 @@ Result<bool> FileReader::read_file(WalkEntry& entry, const Emit& emit,
   const bool in_runs = sampled || sparse;
   const auto next_run = [&](std::uint64_t from) -> Result<std::pair<std::uint64_t, std::uint64_t>> {
     if (!sampled) return next_data(fd.get(), from, size, entry.path);
-    while (!only.empty() && only.front().begin < from) only = only.subspan(1);
+    while (!only.empty() && (only.front().begin < from || only.front().is_empty())) only = only.subspan(1);
     return only.empty() ? std::pair{size, size} : std::pair{only.front().begin, only.front().end};
   };
   std::uint64_t done = 0;

@@ -73,6 +73,7 @@ FileSample::FileSample(const std::vector<SampleUnit>& units, double part,
     Family& family = families_.back();
     ++family.units;
     family.bytes += unit.bytes;
+    if (!unit.is_stretch) family.file_bytes += unit.bytes;
     family.objects += 1 + unit.bytes / (unit.is_container ? kMemberBytes : kObjectBytes);
     family.expected += static_cast<double>(unit.expected);
     family.effort += (unit.is_container ? kContainerEffort : 1) * unit.bytes;
@@ -220,7 +221,7 @@ std::uint64_t FileSample::drawn_families() const {
 }
 
 double FileSample::Family::size(By by) const {
-  if (by == By::size) return static_cast<double>(bytes);
+  if (by == By::size) return static_cast<double>(file_bytes);
   if (by == By::expected) return expected;
   if (by == By::objects) return objects;
   const auto count = static_cast<double>(units);
@@ -265,7 +266,7 @@ Estimated FileSample::estimate(std::span<const double> taken, By by) const {
     stratum.all += size;
     stratum.all_size_error += (1 - family.chance) / family.chance * size * size;
     own.size += size;
-    own.bytes += static_cast<double>(family.bytes);
+    own.bytes += by == By::size ? size : static_cast<double>(family.bytes);
     if (!family.is_drawn) continue;
     ++own.drawn;
     stratum.size += size / family.chance;

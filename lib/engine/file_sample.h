@@ -49,6 +49,7 @@ struct SampleUnit {
   std::uint32_t bytes = 0;
   float expected = 0;  // what it takes if all of it is as its front, compressed alone
   bool is_container = false;
+  bool is_stretch = false;  // of a large file
 };
 
 // A number between two, with the chance of 95 % that the true one is there.
@@ -89,8 +90,9 @@ class FileSample {
   // What is drawn of a file, in order; of an empty one a place where nothing is.
   std::span<const Drawn> drawn_of(std::string_view tree_path) const;
 
-  // What is taken to grow with what: with the units' sizes; with what each is expected to take by itself;
-  // with what a family is expected to take, of which all but one have kin; with the objects they are made of.
+  // What is taken to grow with what: with the sizes of units that are files; with what each is expected to
+  // take by itself; with what a family is expected to take, of which all but one have kin; with the objects
+  // they are made of.
   enum class By { size, expected, kin, objects };
   // What all take, if these are what the drawn families take, by index; of others it does not matter.
   Estimated estimate(std::span<const double> taken, By by) const;
@@ -103,7 +105,7 @@ class FileSample {
 
   static constexpr std::size_t kStrata = 4;
   struct Family {
-    std::uint64_t number = 0, bytes = 0, units = 0;
+    std::uint64_t number = 0, bytes = 0, file_bytes = 0, units = 0;
     double expected = 0, effort = 0, objects = 0, chance = 0;
     std::uint8_t stratum = 0;
     bool is_drawn = false;

@@ -57,16 +57,21 @@ class Surveyor {
     SampleSurvey file;
     if (!whole) {
       unit.is_container = false;
+      unit.is_stretch = true;
+      seen_ = mixed(bytes_of(size));
       KIN_TRY(add_stretches(fd.get(), size, unit, info, entry, file));
     } else if (size > 0) {
       unit.bytes = static_cast<std::uint32_t>(size);
       KIN_TRY(add_unit(fd.get(), unit, entry, file));
     }
-    ++into.files;
-    into.bytes += size;
-    into.hole_bytes += file.hole_bytes;
-    into.units.insert(into.units.end(), file.units.begin(), file.units.end());
-    if (file.units.empty()) into.empty.push_back(unit.file);
+    file.files = 1;
+    file.bytes = size;
+    if (unit.is_stretch) {
+      file.large.emplace(seen_, size);
+      file.large_bytes = size;
+    }
+    if (file.units.empty()) file.empty.push_back(unit.file);
+    into.add(file);
     return {};
   }
 
@@ -81,6 +86,10 @@ class Surveyor {
     std::uint64_t out;
     std::memcpy(&out, digest.data(), sizeof out);
     return out;
+  }
+
+  void see(ByteView bytes, std::uint64_t at) {
+    seen_ = mixed(bytes_of(seen_ ^ mixed(bytes) ^ mixed(bytes_of(at))));
   }
 
   // The part that is left of it.
@@ -99,11 +108,13 @@ class Surveyor {
     for (std::size_t i = 0; i < std::min(sketch.size(), SampleUnit::kFeatures); ++i)
       unit.features[i] = mixed(bytes_of(sketch[i]));
     double part = compressed(front);
+    see(front, begin);
     if (unit.bytes >= kShortBytes) {
       // The front of a large one says little of the rest, which has two more places to speak for it.
       for (const std::uint64_t at : {unit.bytes / 8 * 4, unit.bytes / 8 * 7}) {
         KIN_TRY_ASSIGN(const ByteView further, read(fd, begin + at, kFrontBytes, entry));
         part += compressed(further);
+        see(further, begin + at);
       }
       part /= 3;
     }
@@ -138,10 +149,21 @@ class Surveyor {
   const Key key_;
   const std::stop_token& stop_;
   const std::unique_ptr<Codec> codec_;
+  std::uint64_t seen_ = 0;  // all of a file, in order
   Bytes buffer_ = Bytes(kHeadBytes);
 };
 
 }  // namespace
+
+void SampleSurvey::add(const SampleSurvey& other) {
+  units.insert(units.end(), other.units.begin(), other.units.end());
+  empty.insert(empty.end(), other.empty.begin(), other.empty.end());
+  large.insert(other.large.begin(), other.large.end());
+  files += other.files;
+  bytes += other.bytes;
+  hole_bytes += other.hole_bytes;
+  large_bytes += other.large_bytes;
+}
 
 Result<SampleSurvey> survey_files(const SurveyRequest& request, const std::stop_token& stop) {
   const Key key = key_of(request.seed);
@@ -162,11 +184,7 @@ Result<SampleSurvey> survey_files(const SurveyRequest& request, const std::stop_
             request.on_file(entry.path);
           }
           MutexLock lock(mutex);
-          out.files += seen.files;
-          out.bytes += seen.bytes;
-          out.hole_bytes += seen.hole_bytes;
-          out.units.insert(out.units.end(), seen.units.begin(), seen.units.end());
-          out.empty.insert(out.empty.end(), seen.empty.begin(), seen.empty.end());
+          out.add(seen);
           return {};
         },
         1);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <stop_token>
 #include <string>
+#include <unordered_map>
 
 namespace kin {
 
@@ -22,6 +23,12 @@ struct SampleSurvey {
   std::uint64_t files = 0;           // that could be looked at
   std::uint64_t bytes = 0;           // of those
   std::uint64_t hole_bytes = 0;      // of large files: in no unit
+  // Files that are drawn in stretches. Their sizes, by all that was seen of each: those of which the same was
+  // seen are taken to be the same.
+  std::unordered_map<std::uint64_t, std::uint64_t> large;
+  std::uint64_t large_bytes = 0;  // of all of these
+
+  void add(const SampleSurvey& other);
 };
 
 struct SurveyRequest {

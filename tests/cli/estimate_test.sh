@@ -185,6 +185,13 @@ for i in range(2000):
     open(f"large/small/{i}", "wb").write(chance.randbytes(50))
 PYTHON
 sample_holds 10 large
+true_of "of['identical_files'] == it['bytes'] and it['methods'][0]['low'] > 0.9 * it['bytes']"
+cp large/large large/again
+for name in a b c d; do truncate -s 1T large/$name; done
+run 0 --json estimate --no-unpack large
+identical=$(python3 -c 'import json; print(json.loads(open("out").read().splitlines()[-1])["methods"][0]["bytes"])')
+run 0 --json estimate --no-unpack --sample-percent 10 large
+true_of "of['identical_files'] == $identical and it['methods'][0]['high'] > 4 << 40"
 rm -r large
 run 3 --json estimate --sample tree missing
 true_of 'it["skipped"] == 1'

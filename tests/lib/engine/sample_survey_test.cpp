@@ -107,6 +107,22 @@ TEST_CASE("large files are looked at in stretches, without what is a hole", "[sa
   CHECK(survey.hole_bytes == 3 * kStretchBytes + 10);
 }
 
+TEST_CASE("large files of which the same is seen are counted once", "[sample]") {
+  const TempDir directory;
+  const std::uint64_t size = 3 * kStretchBytes;
+  for (const char* const name : {"/a", "/b"}) write(directory.path() + name, random_bytes(1, size));
+  write(directory.path() + "/c", random_bytes(2, size));
+  write(directory.path() + "/small", random_bytes(3, 1000));
+  for (const char* const name : {"/hole", "/another"}) {
+    write(directory.path() + name, {});
+    std::filesystem::resize_file(directory.path() + name, size);
+  }
+  const SampleSurvey survey = look_at(directory).survey;
+  CHECK(survey.large_bytes == 5 * size);
+  CHECK(survey.large.size() == 3);
+  for (const auto& [seen, bytes] : survey.large) CHECK(bytes == size);
+}
+
 TEST_CASE("a backup of a sample reads what was drawn, and takes the rest for holes", "[sample]") {
   const TempDir directory;
   const Bytes content = random_bytes(1, 3 * kStretchBytes + 1000);
