@@ -45,7 +45,7 @@ struct SampleUnit {
   // The smallest of its front, as good as random. 0: none.
   static constexpr std::size_t kFeatures = 4;
   std::array<std::uint64_t, kFeatures> features{};
-  std::uint32_t stretch = 0;  // which of the file
+  std::uint64_t stretch = 0;  // which of the file
   std::uint32_t bytes = 0;
   float expected = 0;  // what it takes if all of it is as its front, compressed alone
   bool is_container = false;

@@ -50,7 +50,7 @@ std::uint64_t mixed(std::uint64_t number) {
 // Stretches at another place are no kin, or a large file that resembles itself would be one family, and be
 // drawn as a whole or not at all. Another version of the file has its stretches at the same places.
 std::uint64_t placed(std::uint64_t feature, const SampleUnit& unit) {
-  return feature ^ (std::uint64_t{unit.stretch} * 0x9e3779b97f4a7c15);
+  return feature ^ (unit.stretch * 0x9e3779b97f4a7c15);
 }
 
 }  // namespace

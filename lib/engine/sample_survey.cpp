@@ -127,19 +127,23 @@ class Surveyor {
   Result<void> add_stretches(int fd, std::uint64_t size, SampleUnit unit, const struct stat& info,
                              const WalkEntry& entry, SampleSurvey& into) {
     KIN_TRY_ASSIGN(const bool sparse, has_holes(fd, info, entry.path));
-    for (std::uint64_t at = 0; at < size; at += kStretchBytes) {
+    for (std::uint64_t at = 0; at < size;) {
       if (stop_.stop_requested()) return interrupted();
       const std::uint64_t end = std::min(size, at + kStretchBytes);
       if (sparse) {
         KIN_TRY_ASSIGN(const auto data, next_data(fd, at, size, entry.path));
         if (data.first >= end) {
-          into.hole_bytes += end - at;
+          // At once, however far that is.
+          const std::uint64_t next = data.first < size ? data.first / kStretchBytes * kStretchBytes : size;
+          into.hole_bytes += next - at;
+          at = next;
           continue;
         }
       }
-      unit.stretch = static_cast<std::uint32_t>(at / kStretchBytes);
+      unit.stretch = at / kStretchBytes;
       unit.bytes = static_cast<std::uint32_t>(end - at);
       KIN_TRY(add_unit(fd, unit, entry, into));
+      at = end;
     }
     return {};
   }

@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -101,10 +102,30 @@ TEST_CASE("large files are looked at in stretches, without what is a hole", "[sa
   }
   const SampleSurvey survey = look_at(directory).survey;
   CHECK(survey.bytes == 5 * kStretchBytes + 10);
-  std::set<std::uint32_t> stretches;
+  std::set<std::uint64_t> stretches;
   for (const SampleUnit& unit : survey.units) stretches.insert(unit.stretch);
-  CHECK(stretches == std::set<std::uint32_t>{0, 3});
+  CHECK(stretches == std::set<std::uint64_t>{0, 3});
   CHECK(survey.hole_bytes == 3 * kStretchBytes + 10);
+}
+
+TEST_CASE("a hole takes no time, whatever its size", "[sample]") {
+  const TempDir directory;
+  const std::string path = directory.path() + "/sparse";
+  const std::uint64_t size = std::uint64_t{1} << 43, at = size - 2 * kStretchBytes + 5;  // 8 TiB
+  write(path, {});
+  REQUIRE(::truncate(path.c_str(), static_cast<off_t>(size)) == 0);
+  {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(at));
+    file << "something";
+  }
+  const auto began = std::chrono::steady_clock::now();
+  const SampleSurvey survey = look_at(directory).survey;
+  CHECK(std::chrono::steady_clock::now() - began <
+        std::chrono::milliseconds(500));  // 2 million steps take longer
+  REQUIRE(survey.units.size() == 1);
+  CHECK(survey.units.front().stretch == at / kStretchBytes);
+  CHECK(survey.hole_bytes == size - kStretchBytes);
 }
 
 TEST_CASE("large files of which the same is seen are counted once", "[sample]") {
