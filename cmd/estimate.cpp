@@ -33,6 +33,10 @@ constexpr unsigned kStudyBases = 4;
 constexpr double kSamplePercent = 10;
 constexpr double kLeastSampleBytes = 64 << 20;
 constexpr double kMostSampleBytes = 4.0 * (1 << 30);
+// A sample is stored once and a half: more than so much of all takes longer than all. So does a look at the
+// front of every file, of files smaller than this on average.
+constexpr double kMostSamplePart = 0.5;
+constexpr double kLeastMeanBytes = 1 << 10;
 
 struct EstimateOptions {
   SourceOptions sources;
@@ -100,6 +104,7 @@ class Estimate {
  private:
   Result<ExitCode> run_against(std::span<const ContainerFormat> formats);
   Result<EstimateResult> measure(std::span<const ContainerFormat> formats);
+  Result<bool> sample_pays() const;
   Result<EstimateResult> measure_sample(std::span<const ContainerFormat> formats);
   Result<Passes> passes(std::span<const ContainerFormat> formats, const std::function<void()>& drop_pass);
   EstimateResult result_of(Passes& passes) const;
@@ -294,9 +299,37 @@ Result<EstimateResult> Estimate::measure(std::span<const ContainerFormat> format
   return out;
 }
 
+// Ends as soon as it is clear that it does.
+Result<bool> Estimate::sample_pays() const {
+  if (options_.sample_percent) return *options_.sample_percent <= 100 * kMostSamplePart;
+  double files = 0, bytes = 0;
+  const auto pays = [&] {
+    return kMostSamplePart * bytes > kLeastSampleBytes && bytes > kLeastMeanBytes * files;
+  };
+  const auto emit = [&](const WalkEntry& entry) {
+    if (entry.kind == WalkEntry::Kind::file) {
+      ++files;
+      bytes += static_cast<double>(entry.node.size);
+    }
+    return !pays() && !context_.stop().stop_requested();
+  };
+  // What cannot be walked is told of by who looks at it next.
+  const auto skip = [](const std::string&, const Error&) {};
+  (void)Walker(request_.walk, nullptr, std::nullopt, emit, skip).walk();
+  if (context_.stop().stop_requested()) return interrupted();
+  return pays();
+}
+
 // The same of a part of the files, and what it says of all.
 Result<EstimateResult> Estimate::measure_sample(std::span<const ContainerFormat> formats) {
   request_.walk.never_enter = own_directories(context_);
+  KIN_TRY_ASSIGN(const bool pays, sample_pays());
+  if (!pays) {
+    context_.print("a sample would take as long as all files: all of them are looked at");
+    KIN_TRY_ASSIGN(EstimateResult all, measure(formats));
+    all.sample = {all.files, all.bytes, all.savings.distinct_files, options_.sample_seed.value_or(0)};
+    return all;
+  }
   SurveyRequest survey_request;
   survey_request.walk = request_.walk;
   survey_request.formats = {formats, formats::all().codings};

@@ -127,7 +127,7 @@ void add_places(HtmlPage& page, const EstimateResult& result) {
 
 std::string files_text(const EstimateResult& result) {
   const std::string all = fmt::format("{}, {}; ", counted(result.files, "file"), human_bytes(result.bytes));
-  if (!result.sample)
+  if (!result.sample || result.sample->bytes == result.bytes)
     return all + fmt::format("{} of them different", grouped(result.savings.distinct_files));
   return all + fmt::format("a sample of {}, {}, in {} famil{} of similar ones",
                            counted(result.sample->files, "file"), human_bytes(result.sample->bytes),

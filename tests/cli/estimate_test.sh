@@ -106,6 +106,9 @@ true_of 'it["sample"]["distinct_files"] == 64 and it["sample"]["delta_objects"] 
 true_of '"distinct_files" not in it and "delta_objects" not in it'
 true_of "abs(of['kin'] - $estimated) < 0.02 * $estimated and of['identical_files'] == $bytes - 100000"
 true_of 'all(method["low"] == method["bytes"] == method["high"] for method in it["methods"])'
+run 0 estimate --sample tree
+says "all of them are looked at"
+says "70 files"
 mkdir many
 python3 - <<'PYTHON'
 import random

@@ -171,7 +171,7 @@ python3 - <<'PYTHON'
 import io, tarfile
 with tarfile.open("tree/members.tar", "w", format=tarfile.USTAR_FORMAT) as archive:
     for i in range(40000):
-        content = b"%d is the content of a member\n" % i
+        content = b"%d is the content of a member, and long enough to be an object of its own\n" % i
         member = tarfile.TarInfo("d%d/f%d" % (i // 1000, i))
         member.size = len(content)
         archive.addfile(member, io.BytesIO(content))
