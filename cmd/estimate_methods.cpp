@@ -110,7 +110,8 @@ Estimated identical_files(const SampleCosts& costs, const FileSample& sample, co
 
 EstimateResult::Method method(const EstimatedMethod& method, const Estimated& found) {
   const auto bytes = [](double value) {
-    return static_cast<std::uint64_t>(std::llround(std::max(value, 0.0)));
+    constexpr double kMost = 0x1.fffffffffffffp63;  // the largest below 2^64
+    return static_cast<std::uint64_t>(std::clamp(std::round(value), 0.0, kMost));
   };
   return {method.name, method.text, bytes(found.value), bytes(found.low), bytes(found.high)};
 }
