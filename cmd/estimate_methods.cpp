@@ -39,10 +39,12 @@ double objects_of(const SampleCosts& costs) {
 }
 
 // Entries and objects, which trees, index and all grow with.
-double counted(const SampleCosts& costs) { return static_cast<double>(costs.entries) + objects_of(costs); }
+double things_counted(const SampleCosts& costs) {
+  return static_cast<double>(costs.entries) + objects_of(costs);
+}
 
 double beside_each(const SampleCosts& costs) {
-  return static_cast<double>(costs.beside) / std::max(counted(costs), 1.0);
+  return static_cast<double>(costs.beside) / std::max(things_counted(costs), 1.0);
 }
 
 // What trees, index and all take. Directories and empty files are all in the sample and in its half: so it is
@@ -52,13 +54,13 @@ double beside_each(const SampleCosts& costs) {
 Estimated beside(const SampleCosts& costs, const SampleMeasured& measured, const FileSample& sample,
                  const SampleSurvey& survey) {
   constexpr double kInBulk = 0.985, kAtBest = 0.97, kLeast = 0.7;
-  const double here = counted(costs), average = beside_each(costs);
+  const double here = things_counted(costs), average = beside_each(costs);
   const Estimated objects = sample.estimate(costs.objects, By::objects);
   const double files = static_cast<double>(survey.files) - static_cast<double>(sample.files());
   const auto more = [&](double all_objects) {
     return std::max(files + all_objects - objects_of(costs), 0.0);
   };
-  const double added = counted(measured.closed) - counted(measured.half);
+  const double added = things_counted(measured.closed) - things_counted(measured.half);
   double each = average;
   if (added > 0 && measured.closed.beside > measured.half.beside)
     each = static_cast<double>(measured.closed.beside - measured.half.beside) / added * average /
