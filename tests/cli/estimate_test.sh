@@ -338,7 +338,7 @@ mkdir going
 for i in $(seq 3000); do echo "$i" >going/$i; done
 for i in $(seq 3000); do rm going/$i; sleep 0.001; done &
 changer=$!
-run 3 estimate going tree/large --sample
+run 3 estimate going tree/large --sample-percent 50
 kill $changer 2>/dev/null || true
 wait $changer 2>/dev/null || true
 says "files of the sample, then"
