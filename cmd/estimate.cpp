@@ -299,7 +299,6 @@ Result<EstimateResult> Estimate::measure(std::span<const ContainerFormat> format
   return out;
 }
 
-// Ends as soon as it is clear that it does.
 Result<bool> Estimate::sample_pays() const {
   if (options_.sample_percent) return *options_.sample_percent <= 100 * kMostSamplePart;
   double files = 0, bytes = 0;
@@ -311,7 +310,7 @@ Result<bool> Estimate::sample_pays() const {
       ++files;
       bytes += static_cast<double>(entry.node.size);
     }
-    return !pays() && !context_.stop().stop_requested();
+    return !context_.stop().stop_requested();
   };
   // What cannot be walked is told of by who looks at it next.
   const auto skip = [](const std::string&, const Error&) {};

@@ -24,18 +24,18 @@ bool is_same(const struct stat& a, const struct stat& b) {
   return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// Whether `path`, which need not be there, is in a directory, at any depth; by what the directories are,
-// whatever their names.
+// Whether `path`, which need not be there, or what it leads to as a link, is in a directory, at any depth; by
+// what the directories are, whatever their names.
 bool lies_in(const std::string& path, const struct stat& directory) {
   std::error_code failed;
-  std::filesystem::path at =
-      std::filesystem::weakly_canonical(std::filesystem::absolute(path, failed), failed);
-  if (failed) return false;  // nor can it be written to then
-  while (at != at.parent_path()) {
-    at = at.parent_path();
-    struct stat info {};
-    if (::stat(at.c_str(), &info) == 0 && is_same(info, directory)) return true;
-  }
+  const std::filesystem::path whole = std::filesystem::absolute(path, failed);
+  for (std::filesystem::path at : {std::filesystem::weakly_canonical(whole.parent_path(), failed),
+                                   std::filesystem::weakly_canonical(whole, failed).parent_path()})
+    for (;; at = at.parent_path()) {
+      struct stat info {};
+      if (::stat(at.c_str(), &info) == 0 && is_same(info, directory)) return true;
+      if (at == at.parent_path()) break;
+    }
   return false;
 }
 
@@ -54,6 +54,9 @@ Result<std::unique_ptr<OutputFile>> OutputFile::open(Context& context, const std
   std::string place = path;
   if (if_there == IfThere::refuse && ::lstat(path.c_str(), &there) == 0) return is_there(path);
   if (::stat(path.c_str(), &there) == 0) {
+    struct stat password {};
+    if (::stat(context.options.password_file.c_str(), &password) == 0 && is_same(password, there))
+      return is_input(path);
     for (const Fd* input : inputs) {
       struct stat info {};
       if (::fstat(input->get(), &info) == 0 && is_same(info, there)) return is_input(path);
@@ -81,13 +84,14 @@ Result<std::unique_ptr<OutputFile>> OutputFile::open(Context& context, const std
 
 Result<std::unique_ptr<OutputFile>> OutputFile::open_page(Context& context, const std::string& path,
                                                           std::vector<std::string> inputs) {
-  inputs.push_back(context.options.password_file);
-  struct stat there {};
-  if (path != "-" && ::stat(path.c_str(), &there) == 0) {
+  struct stat entry {
+  }, there{};
+  if (path != "-" && ::lstat(path.c_str(), &entry) == 0) {  // a link that leads nowhere is there too
+    const bool leads_somewhere = ::stat(path.c_str(), &there) == 0;
     for (const std::string& input : inputs) {
       struct stat info {};
       if (::stat(input.c_str(), &info) != 0) continue;
-      if (is_same(info, there)) return is_input(path);
+      if (leads_somewhere && is_same(info, there)) return is_input(path);
       if (S_ISDIR(info.st_mode) && lies_in(path, info))
         return Error(ErrorCode::invalid_argument,
                      fmt::format("{} is a file in {}, which is to be read, and is not overwritten",

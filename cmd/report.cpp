@@ -110,7 +110,7 @@ Result<bool> Report::gather() {
 
 // What is left of it counts all the same, as far as it was read.
 Result<void> Report::leave_out(const ObjectId& id, Error error) {
-  if (error.code() == ErrorCode::cancelled) return error;
+  if (error.code() != ErrorCode::corrupt && error.code() != ErrorCode::not_found) return error;
   context_.warn(std::move(error).context("snapshot " + id.short_hex()).message());
   left_out_.insert(id);
   return {};

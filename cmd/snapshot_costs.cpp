@@ -22,8 +22,10 @@ Result<bool> SnapshotCosts::meet(const ObjectId& id, bool is_metadata) {
   const auto [at, is_new] = met_.try_emplace(id);
   Met& met = at->second;
   if (!is_new) {
-    // What it leads to has been met with it, by this snapshot or by two others.
-    if (met.owner == here || met.owner == kSeveral) return false;
+    // What it leads to has been met with it, by this snapshot or by two others: unless one of them could not
+    // be read whole, for then this one may miss the same.
+    if (met.owner == here) return false;
+    if (met.owner == kSeveral) return any_failed_ && entered_.insert(id).second;
     met.owner = kSeveral;
     return true;
   }
@@ -67,6 +69,13 @@ Result<void> SnapshotCosts::meet_content(const Node& file) {
 
 Result<void> SnapshotCosts::add(const Snapshot& snapshot, const std::stop_token& stop) {
   rows_.emplace_back();
+  entered_.clear();
+  auto walked = walk(snapshot, stop);
+  any_failed_ = any_failed_ || !walked;
+  return walked;
+}
+
+Result<void> SnapshotCosts::walk(const Snapshot& snapshot, const std::stop_token& stop) {
   std::optional<Error> failed;
   TreeVisitor visitor;
   visitor.object = [&](const ObjectId& id) {

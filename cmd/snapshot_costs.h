@@ -8,6 +8,7 @@
 #include "lib/object/node.h"
 
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace kin::cmd {
@@ -58,6 +59,7 @@ class SnapshotCosts {
   // Whether what it leads to must be looked at.
   Result<bool> meet(const ObjectId& id, bool is_metadata);
   Result<void> meet_content(const Node& file);
+  Result<void> walk(const Snapshot& snapshot, const std::stop_token& stop);
   // Of the bases down from a delta.
   Result<void> lean(const ObjectId& delta, Owner owner);
 
@@ -66,6 +68,8 @@ class SnapshotCosts {
   std::unordered_map<ObjectId, Met, ObjectIdHash> met_;
   std::unordered_map<ObjectId, ObjectId, ObjectIdHash> bases_;  // of deltas
   Sizes bases_only_;
+  bool any_failed_ = false;                             // of the snapshots so far
+  std::unordered_set<ObjectId, ObjectIdHash> entered_;  // once more, by this one
 };
 
 }  // namespace kin::cmd

@@ -357,6 +357,8 @@ Error ArchiveReader::State::error() {
 }
 
 Error ArchiveReader::State::no_archive() {
+  if (read_error) return *read_error;
+  if (stop.stop_requested()) return interrupted();
   const bool filtered = archive_filter_count(archive) > 1, compressed = filtered || gunzip != nullptr;
   const bool raw = archive_format(archive) == ARCHIVE_FORMAT_RAW;
   if (filtered && !raw)  // nothing came out of it

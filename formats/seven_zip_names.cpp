@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::string_view kSignature = "7z\xBC\xAF\x27\x1C";
 constexpr std::size_t kStartBytes = 32;
-constexpr std::size_t kMostHeaderBytes = 512 << 20;
+constexpr std::size_t kMostHeaderBytes = 64 << 20;   // else the names are as libarchive tells them
 constexpr std::uint64_t kMostEntries = 100'000'000;  // libarchive's
 
 enum Id : std::uint8_t {

@@ -223,7 +223,7 @@ Result<Piece> Opener::State::take_piece() {
     asked_again = true;
     estimated = estimate(input, best, false, work);
     parameters = best;
-    if (!before || best != *before) header.parameters = best;
+    header.parameters = before && best == *before ? std::nullopt : std::optional(best);
   }
   if (work.is_spent()) return takes_too_long();
   if (!compressed && (hopes || !predictor_knows)) {

@@ -150,9 +150,9 @@ void FileSample::draw_enough_of(std::uint8_t stratum, double part) {
     double effort = 0;
     unsigned drawn = 0;
     for (const Family& family : families_) {
-      if (family.stratum != stratum) continue;
-      drawn += family.is_drawn;
-      effort += std::max(family.chance, std::min(2 * least, 1.0)) * family.effort;
+      const bool is_of_it = family.stratum == stratum;
+      drawn += is_of_it && family.is_drawn;
+      effort += std::max(family.chance, is_of_it ? std::min(least, 1.0) : 0.0) * family.effort;
     }
     if (drawn >= (effort > most_effort ? kFewestDrawn : kLeastDrawn)) return;
     for (Family& family : families_) {

@@ -118,7 +118,6 @@ Result<void> merge_groups(std::vector<SimilarGroup>& groups, const PrintedFiles&
       const auto members = as_members_of(other.first, group, files, rules, index);
       if (!members) continue;
       other.members.insert(other.members.end(), members->begin(), members->end());
-      sort_members(other.members);
       group.members.clear();
       merged = true;
       break;
@@ -126,6 +125,7 @@ Result<void> merge_groups(std::vector<SimilarGroup>& groups, const PrintedFiles&
     if (!merged) KIN_TRY(index.add(at, files.prints[group.first]));
   }
   std::erase_if(groups, [](const SimilarGroup& group) { return group.members.empty(); });
+  for (SimilarGroup& group : groups) sort_members(group.members);
   std::stable_sort(groups.begin(), groups.end(), [](const SimilarGroup& a, const SimilarGroup& b) {
     return a.members.size() > b.members.size();
   });

@@ -266,6 +266,10 @@ for page in tree/0.txt link tree/page.html; do
   run 2 study detectors --html $page tree
 done
 run 2 groups --html tree/0.txt tree/0.txt tree/1.txt
+ln -s nowhere tree/dangling
+run 2 estimate tree --html tree/dangling
+[ -L tree/dangling ] || fail "a link that leads nowhere was replaced"
+rm tree/dangling
 run 2 study detectors --html tree/0.txt tree/0.txt tree/1.txt
 for page in repo/config repo/new repo/packs/../new; do
   run 2 -r repo estimate --html $page tree

@@ -124,6 +124,18 @@ whole_one=$(python3 -c 'import json; print(json.loads(open("out").readlines()[-1
 run 13 -r hurt report "$whole_one" --no-cache
 says "directories that take most"
 says "2 snapshots take at least"
+# Of many that share a directory that is damaged, each.
+mkdir two/same && seq 300 >two/same/file
+run 0 init --plain -r shared
+find shared/packs -type f >whole
+for i in 1 2 3 4 5; do
+  echo "$i" >two/changing
+  run 0 -r shared backup two
+  [ "$i" != 1 ] || find shared/packs -type f | grep -vxFf whole >first
+done
+xargs rm <first
+run 13 --json -r shared report --no-cache
+true_of 'rows == [] and len(it["left_out"]) == 5'
 
 # Damage: told, and not counted over.
 rm "$(find repo/packs -type f -printf '%s %p\n' | sort -n | tail -1 | cut -d' ' -f2)"

@@ -7,7 +7,7 @@
 
 #include <catch2/catch.hpp>
 
-#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -110,22 +110,21 @@ TEST_CASE("large files are looked at in stretches, without what is a hole", "[sa
 
 TEST_CASE("a hole takes no time, whatever its size", "[sample]") {
   const TempDir directory;
-  const std::string path = directory.path() + "/sparse";
   const std::uint64_t size = std::uint64_t{1} << 43, at = size - 2 * kStretchBytes + 5;  // 8 TiB
-  write(path, {});
-  REQUIRE(::truncate(path.c_str(), static_cast<off_t>(size)) == 0);
-  {
+  for (std::uint64_t i = 0; i < 16; ++i) {
+    const std::string path = directory.path() + "/sparse" + std::to_string(i);
+    write(path, {});
+    REQUIRE(::truncate(path.c_str(), static_cast<off_t>(size)) == 0);
     std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(static_cast<std::streamoff>(at));
     file << "something";
   }
-  const auto began = std::chrono::steady_clock::now();
+  const std::clock_t began = std::clock();  // of this process, whatever else the machine does
   const SampleSurvey survey = look_at(directory).survey;
-  CHECK(std::chrono::steady_clock::now() - began <
-        std::chrono::milliseconds(500));  // 2 million steps take longer
-  REQUIRE(survey.units.size() == 1);
+  CHECK((std::clock() - began) / CLOCKS_PER_SEC < 4);  // 32 million steps take longer
+  REQUIRE(survey.units.size() == 16);
   CHECK(survey.units.front().stretch == at / kStretchBytes);
-  CHECK(survey.hole_bytes == size - kStretchBytes);
+  CHECK(survey.hole_bytes == 16 * (size - kStretchBytes));
 }
 
 TEST_CASE("large files of which the same is seen are counted once", "[sample]") {
