@@ -55,7 +55,10 @@ Estimated beside(const SampleCosts& costs, const SampleMeasured& measured, const
                  const SampleSurvey& survey) {
   constexpr double kInBulk = 0.985, kAtBest = 0.97, kLeast = 0.7;
   const double here = things_counted(costs), average = beside_each(costs);
-  const Estimated objects = sample.estimate(costs.objects, By::objects);
+  // Of a stratum that too little is known of, as many objects as bytes would be thought possible.
+  constexpr double kMostTimes = 4;
+  Estimated objects = sample.estimate(costs.objects, By::objects);
+  objects.high = std::min(objects.high, kMostTimes * objects.value);
   const double files = static_cast<double>(survey.files) - static_cast<double>(sample.files());
   const auto more = [&](double all_objects) {
     return std::max(files + all_objects - objects_of(costs), 0.0);
