@@ -302,9 +302,6 @@ Result<EstimateResult> Estimate::measure(std::span<const ContainerFormat> format
 Result<bool> Estimate::sample_pays() const {
   if (options_.sample_percent) return *options_.sample_percent <= 100 * kMostSamplePart;
   double files = 0, bytes = 0;
-  const auto pays = [&] {
-    return kMostSamplePart * bytes > kLeastSampleBytes && bytes > kLeastMeanBytes * files;
-  };
   const auto emit = [&](const WalkEntry& entry) {
     if (entry.kind == WalkEntry::Kind::file) {
       ++files;
@@ -316,7 +313,7 @@ Result<bool> Estimate::sample_pays() const {
   const auto skip = [](const std::string&, const Error&) {};
   (void)Walker(request_.walk, nullptr, std::nullopt, emit, skip).walk();
   if (context_.stop().stop_requested()) return interrupted();
-  return pays();
+  return kMostSamplePart * bytes > kLeastSampleBytes && bytes > kLeastMeanBytes * files;
 }
 
 // The same of a part of the files, and what it says of all.
