@@ -48,7 +48,9 @@ Result<Fd> lock_cache(const std::string& directory) {
     if (!lock) return errno_error("cannot open", path);
     if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
       return errno == EWOULDBLOCK ? busy : errno_error("cannot lock", path);
-    if (is_there(lock, path)) return lock;
+    if (!is_there(lock, path)) continue;
+    ::futimens(lock.get(), nullptr);  // who only reads leaves no other trace
+    return lock;
   }
   return failure;
 }
@@ -94,6 +96,19 @@ void sweep_temporary_caches(const std::string& parent) {
         ::openat(folder.get(), kCacheLockName.data() + 1, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) remove_temporary_cache(path);
   }
+}
+
+bool is_quickly_read(const std::string& database) {
+  const auto names = names_in(database);
+  if (!names) return false;
+  bool has_log = false;  // as every sound one does
+  for (const std::string& name : *names) {
+    struct stat info {};
+    if (!name.ends_with(".log")) continue;
+    if (::stat(fmt::format("{}/{}", database, name).c_str(), &info) != 0 || info.st_size > 0) return false;
+    has_log = true;
+  }
+  return has_log;
 }
 
 Result<bool> remove_cache(const std::string& directory) {

@@ -16,7 +16,7 @@ inline constexpr std::string_view kTemporaryCachePrefix = "kin-index-";
 // The open file still has this name.
 bool is_there(const Fd& file, const std::string& path);
 
-// Made if need be. busy if another process has it.
+// Made if need be. busy if another process has it. The lock's time tells when the cache was last used.
 Result<Fd> lock_cache(const std::string& directory);
 
 struct TemporaryCache {
@@ -31,6 +31,10 @@ void remove_temporary_cache(const std::string& directory);
 // Removes those of processes that were killed. They are known by their names and by the lock in them, which a
 // living process holds; nothing else in `parent` is touched.
 void sweep_temporary_caches(const std::string& parent);
+
+// A RocksDB of which all is in its tables: nothing is left in a log, which each who only reads would have to
+// go through anew, while who opens it for writing puts that into a table.
+bool is_quickly_read(const std::string& database);
 
 // Removes what is kept for a repository here, by this kin and others; false if some process has it.
 Result<bool> remove_cache(const std::string& directory);

@@ -12,11 +12,14 @@
 // feature is written some 4 times on its way to 10 million objects, and there are about 3 runs per size.
 //
 // The catalogue: "run/" number -> its shape; "segment/" name -> nothing; "objects" -> their number. A file
-// that it does not list is what an interrupted process left, and is removed by open().
+// that it does not list is what an interrupted process left, and is removed by who opens it for writing: by
+// open(), if the last who wrote left something in its log, or else with the first change.
 #include "store/feature_runs.h"
 
 #include "lib/base/wire.h"
+#include "store/cache_directory.h"
 #include "store/feature_run.h"
+#include "store/reading_env.h"
 
 #include <fmt/core.h>
 #include <rocksdb/db.h>
@@ -114,13 +117,44 @@ struct FeatureRuns::State {
   std::string directory;
   Settings settings;
   std::unique_ptr<rocksdb::DB> catalogue;
-  std::vector<Run> runs;  // oldest first
+  bool read_only = false;  // the catalogue, until something is added
+  std::vector<Run> runs;   // oldest first
   std::uint32_t next_run = 1;
   Ordinal objects = 0;
   std::set<std::string> segments;
 
   std::string path_of(std::uint32_t number) const {
     return fmt::format("{}/run-{}", directory, digits(number));
+  }
+
+  Result<void> open_catalogue(bool may_be_read_only) {
+    const std::string path = fmt::format("{}/{}", directory, kCatalogue);
+    rocksdb::DB* opened = nullptr;
+    if (may_be_read_only && is_quickly_read(path)) {
+      rocksdb::Options asking = options();
+      asking.env = reading_env();
+      asking.create_if_missing = false;
+      // The shorter call, without families, first tries a kind of database that starts a thread.
+      std::vector<rocksdb::ColumnFamilyHandle*> families;
+      read_only = rocksdb::DB::OpenForReadOnly(asking, path, {{rocksdb::kDefaultColumnFamilyName, asking}},
+                                               &families, &opened)
+                      .ok();
+      for (rocksdb::ColumnFamilyHandle* family : families) delete family;
+    }
+    // A database that cannot be read is looked at once more: that tells more of why.
+    if (!read_only) KIN_TRY(check_opened(rocksdb::DB::Open(options(), path, &opened)));
+    catalogue.reset(opened);
+    return {};
+  }
+
+  // Before the first change. What was read stays true: the lock on the index is held all the time.
+  Result<void> begin_writing() {
+    if (!read_only) return {};
+    read_only = false;
+    catalogue.reset();
+    KIN_TRY(open_catalogue(false));
+    remove_unlisted_runs();
+    return {};
   }
 
   Result<void> load() {
@@ -188,11 +222,9 @@ Result<std::unique_ptr<FeatureRuns>> FeatureRuns::open(const std::string& direct
   state->directory = directory;
   state->settings = settings;
   KIN_TRY(make_directories(directory, 0700));
-  rocksdb::DB* opened = nullptr;
-  KIN_TRY(check_opened(rocksdb::DB::Open(options(), fmt::format("{}/{}", directory, kCatalogue), &opened)));
-  state->catalogue.reset(opened);
+  KIN_TRY(state->open_catalogue(true));
   KIN_TRY(state->load());
-  state->remove_unlisted_runs();
+  if (!state->read_only) state->remove_unlisted_runs();
   return std::unique_ptr<FeatureRuns>(new FeatureRuns(std::move(state)));
 }
 
@@ -202,6 +234,7 @@ Result<void> FeatureRuns::read(std::span<const FeatureKey> keys, std::span<Posti
 }
 
 Result<void> FeatureRuns::add(const FeatureTable& table, Ordinal objects, const std::string& segment) {
+  KIN_TRY(state_->begin_writing());
   rocksdb::WriteBatch batch;
   WireWriter count;
   count.u32(objects);
@@ -227,6 +260,7 @@ Result<void> FeatureRuns::merge_if_due() {
   for (const State::Run& run : runs) sizes.push_back(run.file.shape().keys);
   const std::size_t from = merge_from(sizes);
   if (from == runs.size()) return {};
+  KIN_TRY(state_->begin_writing());
 
   std::uint64_t most_keys = 0;
   std::vector<std::unique_ptr<FeatureRun::Cursor>> cursors;  // newest first

@@ -5,6 +5,7 @@
 #include "lib/base/text.h"
 #include "lib/base/wire.h"
 #include "store/cache_directory.h"
+#include "store/reading_env.h"
 #include "store/unsynced_env.h"
 
 #include <fmt/core.h>
@@ -49,11 +50,13 @@ Error cache_error(const rocksdb::Status& status) {
 
 Error closed() { return Error(ErrorCode::io, "local cache: it could not be made anew"); }
 
-rocksdb::Options options(rocksdb::Env* env) {
+enum class Access { read, write };
+
+rocksdb::Options options(rocksdb::Env* env, Access access = Access::write) {
   rocksdb::Options out;
   out.env = env;
-  out.create_if_missing = true;
-  out.create_missing_column_families = true;
+  out.create_if_missing = access == Access::write;
+  out.create_missing_column_families = access == Access::write;
   out.info_log_level = rocksdb::FATAL_LEVEL;
   out.keep_log_file_num = 1;
   out.max_background_jobs = 2;
@@ -94,6 +97,7 @@ struct ObjectIndex::State {
   Fd lock;
   std::unique_ptr<rocksdb::Env> own_env;  // unless place is cache; outlives the database
   std::unique_ptr<rocksdb::DB> db;        // null after a failure that only retreat() or clear() mends
+  bool read_only = false;                 // `db`, until someone writes
   std::vector<rocksdb::ColumnFamilyHandle*> families;
   Mutex adding;  // held while a segment is added; before `mutex`
   std::uint64_t next_file KIN_GUARDED_BY(adding) = 0;
@@ -114,21 +118,31 @@ struct ObjectIndex::State {
     return out;
   }
 
-  Result<void> open_database() {
+  Result<void> open_database() { return open_with(env(), Access::write); }
+
+  // False if it has to be opened for writing, for whatever reason: that tells more.
+  bool open_read_only() { return is_quickly_read(database()) && open_with(reading_env(), Access::read); }
+
+  Result<void> open_with(rocksdb::Env* on, Access access) {
+    const rocksdb::Options how = options(on, access);
     std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
-    for (const std::string& name : kFamilyNames) descriptors.emplace_back(name, options(env()));
+    for (const std::string& name : kFamilyNames) descriptors.emplace_back(name, how);
     rocksdb::DB* opened = nullptr;
     const rocksdb::Status status =
-        rocksdb::DB::Open(options(env()), database(), descriptors, &families, &opened);
+        access == Access::read
+            ? rocksdb::DB::OpenForReadOnly(how, database(), descriptors, &families, &opened)
+            : rocksdb::DB::Open(how, database(), descriptors, &families, &opened);
     if (is_useless(status)) return Error(ErrorCode::corrupt, cache_error(status).message());
     if (!status.ok()) return cache_error(status);
     db.reset(opened);
+    read_only = access == Access::read;
     auto loaded = load_meta();
     if (!loaded) close_database();
     return loaded;
   }
 
   void close_database() {
+    read_only = false;
     if (!db) return;
     forget_meta();
     for (rocksdb::ColumnFamilyHandle* family : families) db->DestroyColumnFamilyHandle(family);
@@ -223,12 +237,29 @@ Result<std::unique_ptr<ObjectIndex>> ObjectIndex::open(const std::string& direct
   auto state = std::make_unique<State>();
   state->directory = fmt::format("{}/{}", directory, kIndexLayout);
   KIN_TRY_ASSIGN(state->lock, lock_cache(state->directory));
-  if (auto opened = state->open_database(); !opened) {
+  std::unique_ptr<ObjectIndex> out(new ObjectIndex(std::move(state)));
+  State& made = *out->state_;
+  if (made.open_read_only()) return out;
+  if (auto opened = made.open_database(); !opened) {
     // Any other failure may pass; and with the cache, what is known of damage would go.
     if (opened.error().code() != ErrorCode::corrupt) return std::move(opened).error();
-    KIN_TRY(state->start_over());
+    KIN_TRY(made.start_over());
   }
-  return std::unique_ptr<ObjectIndex>(new ObjectIndex(std::move(state)));
+  return out;
+}
+
+Result<void> ObjectIndex::begin_writing() {
+  {
+    const std::shared_lock in_use(in_use_);
+    if (!state_->read_only) return {};
+  }
+  const std::unique_lock alone(in_use_);
+  if (!state_->read_only) return {};
+  // We hold the lock since before it was read, so that it is what it was.
+  state_->close_database();
+  auto opened = state_->open_database();
+  if (!opened) state_->open_read_only();  // for want of room, say: what is known is still known
+  return opened;
 }
 
 Result<std::unique_ptr<ObjectIndex::State>> ObjectIndex::temporary_state(const std::string& parent) {
@@ -308,6 +339,7 @@ std::string ObjectIndex::directory() const {
 }
 
 Result<void> ObjectIndex::add(const std::string& segment_name, const IndexSegment& segment) {
+  KIN_TRY(begin_writing());
   const std::shared_lock in_use(in_use_);
   if (!state_->db) return closed();
   MutexLock adding(state_->adding);
@@ -392,6 +424,7 @@ Result<void> ObjectIndex::clear() {
 }
 
 Result<void> ObjectIndex::set_clean(bool clean) {
+  KIN_TRY(begin_writing());
   const std::shared_lock in_use(in_use_);
   if (!state_->db) return closed();
   const rocksdb::WriteOptions options = state_->durably();
@@ -401,6 +434,7 @@ Result<void> ObjectIndex::set_clean(bool clean) {
 }
 
 void ObjectIndex::note_damaged(const ObjectId& pack, bool damaged) {
+  if (!begin_writing()) return;
   const std::shared_lock in_use(in_use_);
   state_->note_damaged(pack, damaged);
 }
@@ -418,6 +452,7 @@ bool ObjectIndex::is_clean() const {
 }
 
 Result<void> ObjectIndex::record(const std::vector<std::pair<std::string, Bytes>>& entries) {
+  if (!begin_writing()) return {};
   const std::shared_lock in_use(in_use_);
   if (!state_->db) return {};
   rocksdb::WriteBatch batch;
@@ -437,6 +472,7 @@ Result<std::optional<Bytes>> ObjectIndex::recorded(const std::string& path) {
 }
 
 Result<void> ObjectIndex::clear_records(const std::string& prefix) {
+  if (!begin_writing()) return {};
   const std::shared_lock in_use(in_use_);
   if (!state_->db) return {};
   rocksdb::ColumnFamilyHandle* const family = state_->families[records];

@@ -4,7 +4,9 @@
 // One process at a time has the cache of a repository; another that comes meanwhile, and one that was told
 // --no-cache, works with a temporary one that is removed at the end. If its process is killed, the next
 // temporary one sweeps it. It also keeps the resume log: what an unfinished backup has done already.
-// Thread-safe.
+//
+// To open a database for writing costs a log, a manifest, threads and several fsyncs. So the cache is opened
+// to be read, and again when something is first written. Thread-safe.
 #pragma once
 
 #include "lib/base/result.h"
@@ -72,6 +74,7 @@ class ObjectIndex : public ResumeLog {
   explicit ObjectIndex(std::unique_ptr<State> state);
   static Result<std::unique_ptr<State>> temporary_state(const std::string& parent);
   static Result<std::unique_ptr<State>> memory_state();
+  Result<void> begin_writing();
 
   // Held by all who use the database, and alone by who replaces it.
   mutable std::shared_mutex in_use_;

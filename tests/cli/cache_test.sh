@@ -51,6 +51,36 @@ run 0 cache --cleanup --max-age 1
 says "removed"
 [ -z "$(ls cache/kin)" ] || fail "the old cache is still there"
 
+# One that is only asked is not written to, but it is used.
+run 0 -r repo backup input
+run 0 -r repo similar input
+run 0 -r repo similar input
+touch reference
+run 0 -r repo similar input
+cp out first
+[ -z "$(find cache -type f -newer reference ! -name lock)" ] || fail "who only asks writes to the cache"
+find cache -exec touch -d '3 days ago' {} +
+run 0 -r repo similar input
+cmp -s out first || fail "another answer"
+run 0 cache --cleanup --max-age 1
+[ -d cache/kin/*/index-*/db ] || fail "a cache that was just asked was removed as old"
+
+# What a process that was killed has left in it is known to who asks next, and to who asks meanwhile.
+start
+run 0 -r repo similar input
+says "another kin is using the feature store"
+kill -9 $backup && wait $backup 2>/dev/null || true
+exec 9>&-
+for _ in 1 2 3; do
+  run 0 -r repo similar input
+  cmp -s out first || fail "another answer after a kill"
+done
+for _ in 1 2 3 4; do "$KIN" -r repo similar input >/dev/null 2>&1 & pids="${pids-} $!"; done
+for pid in $pids; do wait "$pid" || fail "one of several that ask at once failed"; done
+run 0 -r repo similar input
+cmp -s out first || fail "another answer after several asked at once"
+rm -rf cache
+
 # A temporary index of a process that was killed goes with the next one, those of the living stay.
 start --no-cache
 kill -9 $backup && wait $backup 2>/dev/null || true

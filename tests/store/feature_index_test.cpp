@@ -13,6 +13,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <thread>
 
@@ -260,6 +261,75 @@ TEST_CASE("a run that the catalogue does not list is removed", "[feature_index]"
   index->commit("two");
   CHECK(found(*index, sketch(100)).empty());
   for (std::uint64_t i = 50; i < 150; ++i) REQUIRE(has_object(*index, i));
+}
+
+TEST_CASE("a feature index that is only asked leaves its files as they are", "[feature_index]") {
+  const TempDir directory;
+  {
+    const auto index = value_of(FeatureIndex::open(directory.path()));
+    add_objects(*index, 0, 100);
+    index->commit("one");
+  }
+  value_of(FeatureIndex::open(directory.path()));  // and nothing is left in the catalogue's log
+  const auto times = [&] {
+    std::map<std::string, std::filesystem::file_time_type> out;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory / "features-1"))
+      if (entry.path().filename() != "lock") out[entry.path().string()] = entry.last_write_time();
+    return out;
+  };
+  // What an interrupted process left stays until someone writes.
+  const std::string unlisted = directory / "features-1/runs/run-0000000077";
+  std::ofstream(unlisted) << "rubbish";
+  const auto before = times();
+  for (int turn = 0; turn < 3; ++turn) {
+    const auto index = value_of(FeatureIndex::open(directory.path()));
+    CHECK(index->segments() == std::set<std::string>{"one"});
+    for (std::uint64_t i = 0; i < 100; ++i) REQUIRE(has_object(*index, i));
+    CHECK(code_of(FeatureIndex::open(directory.path())) == ErrorCode::busy);
+  }
+  CHECK(times() == before);
+  {
+    const auto index = value_of(FeatureIndex::open(directory.path()));
+    add_objects(*index, 100, 100);
+    index->commit("two");
+    CHECK_FALSE(std::filesystem::exists(unlisted));
+    // As it is left by kill -9.
+    std::filesystem::create_directory(directory / "killed");
+    std::filesystem::copy(directory / "features-1", directory / "killed/features-1",
+                          std::filesystem::copy_options::recursive);
+  }
+  for (const std::string& place : {directory.path(), directory / "killed"}) {
+    const auto index = value_of(FeatureIndex::open(place));
+    CHECK(index->segments() == std::set<std::string>{"one", "two"});
+    for (std::uint64_t i = 0; i < 200; ++i) REQUIRE(has_object(*index, i));
+  }
+}
+
+TEST_CASE("a feature index that cannot be opened for writing goes on in memory", "[feature_index]") {
+  const TempDir directory;
+  {
+    const auto index = value_of(FeatureIndex::open(directory.path()));
+    add_objects(*index, 0, 100);
+    index->commit("one");
+  }
+  value_of(FeatureIndex::open(directory.path()));
+  const std::string obstacle = directory / "features-1/runs/catalogue/LOCK";
+  std::filesystem::remove(obstacle);
+  std::filesystem::create_directory(obstacle);
+  {
+    int told = 0;
+    const auto index = value_of(FeatureIndex::open(directory.path(), {}, [&](const Error&) { ++told; }));
+    for (std::uint64_t i = 0; i < 100; ++i) REQUIRE(has_object(*index, i));
+    add_objects(*index, 100, 10);
+    index->commit("two");
+    CHECK(told == 1);
+    add_objects(*index, 200, 10);
+    CHECK(has_object(*index, 205));
+  }
+  std::filesystem::remove(obstacle);
+  const auto index = value_of(FeatureIndex::open(directory.path()));
+  CHECK(index->segments() == std::set<std::string>{"one"});
+  for (std::uint64_t i = 0; i < 100; ++i) REQUIRE(has_object(*index, i));
 }
 
 TEST_CASE("many commits leave few files", "[feature_index]") {

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <fstream>
 #include <linux/fs.h>
+#include <map>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <thread>
@@ -51,6 +52,25 @@ bool has_object(ObjectIndex& index, std::uint64_t pack, std::uint64_t first, std
   return where.pack == numbered_id(1'000'000 + pack) && where.range.offset == 1000 * number &&
          where.range.size == 500 + number && where.content_size == number && where.size == number &&
          where.kind == (number % 2 == 0 ? ObjectKind::data : ObjectKind::tree);
+}
+
+// A cache of 100 objects that was opened again since, so that nothing is left in its log.
+void fill_twice(const std::string& directory) {
+  {
+    const auto index = value_of(ObjectIndex::open(directory));
+    require_ok(index->add("one", segment_of(1, 0, 100)));
+    require_ok(index->set_clean(true));
+    index->note_damaged(numbered_id(7), true);
+    require_ok(index->record({{"/a", {1}}}));
+  }
+  value_of(ObjectIndex::open(directory));
+}
+
+std::map<std::string, std::filesystem::file_time_type> files_in(const std::string& directory) {
+  std::map<std::string, std::filesystem::file_time_type> out;
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    out[entry.path().filename().string()] = entry.last_write_time();
+  return out;
 }
 
 }  // namespace
@@ -177,6 +197,128 @@ TEST_CASE("the clean mark stays until it is taken away", "[object_index]") {
   CHECK(value_of(ObjectIndex::open(directory.path()))->is_clean());
   require_ok(value_of(ObjectIndex::open(directory.path()))->set_clean(false));
   CHECK_FALSE(value_of(ObjectIndex::open(directory.path()))->is_clean());
+}
+
+TEST_CASE("an index that is only asked leaves its cache as it is", "[object_index]") {
+  const TempDir directory;
+  fill_twice(directory.path());
+  const auto before = files_in(directory / "index-3/db");
+  for (int turn = 0; turn < 3; ++turn) {
+    const auto index = value_of(ObjectIndex::open(directory.path()));
+    CHECK(index->segments() == std::set<std::string>{"one"});
+    for (std::uint64_t i = 0; i < 100; ++i) CHECK(has_object(*index, 1, 0, i));
+    CHECK_FALSE(value_of(index->locate(numbered_id(100))).has_value());
+    CHECK(index->has_pack(numbered_id(1'000'001)));
+    CHECK(index->packs().size() == 1);
+    CHECK(index->is_clean());
+    CHECK(index->damaged_packs() == std::vector{numbered_id(7)});
+    CHECK(value_of(index->recorded("/a")) == Bytes{1});
+    CHECK(code_of(ObjectIndex::open(directory.path())) == ErrorCode::busy);
+  }
+  CHECK(files_in(directory / "index-3/db") == before);
+}
+
+TEST_CASE("an index that was asked takes what is new, and keeps what was there", "[object_index]") {
+  const TempDir directory;
+  fill_twice(directory.path());
+  for (int way = 0; way < 6; ++way) {
+    const auto index = value_of(ObjectIndex::open(directory.path()));
+    CHECK(has_object(*index, 1, 0, 17));
+    const std::string name = std::to_string(way);
+    const auto pack = static_cast<std::uint64_t>(way);
+    if (way == 0) require_ok(index->add("two", segment_of(2, 5000, 100)));
+    if (way == 1) require_ok(index->set_clean(false));
+    if (way == 2) index->note_damaged(numbered_id(8), true);
+    if (way == 3) require_ok(index->record({{"/b", {2}}}));
+    if (way == 4) require_ok(index->clear_records("/a"));
+    if (way == 5) require_ok(index->clear());
+    CHECK(has_object(*index, 1, 0, 17) == (way < 5));
+    require_ok(index->add("more " + name, segment_of(10 + pack, 10'000 * (1 + pack), 100)));
+    CHECK(has_object(*index, 10 + pack, 10'000 * (1 + pack), 99));
+    CHECK(has_object(*index, 2, 5000, 99) == (way < 5));
+    CHECK(index->is_clean() == (way == 0));
+    CHECK(index->damaged_packs().size() == (way < 2 ? 1 : 2));
+    CHECK(value_of(index->recorded("/a")).has_value() == (way < 4));
+    CHECK(value_of(index->recorded("/b")).has_value() == (way == 3 || way == 4));
+  }
+  const auto index = value_of(ObjectIndex::open(directory.path()));
+  CHECK(index->segments() == std::set<std::string>{"more 5"});
+  CHECK(index->damaged_packs().size() == 2);
+}
+
+TEST_CASE("what a killed process left in the log is known", "[object_index]") {
+  const TempDir directory;
+  fill_twice(directory.path());
+  std::filesystem::create_directory(directory / "killed");
+  {
+    const auto index = value_of(ObjectIndex::open(directory.path()));
+    require_ok(index->add("two", segment_of(2, 5000, 100)));
+    index->note_damaged(numbered_id(8), true);
+    std::filesystem::copy(directory / "index-3", directory / "killed/index-3",
+                          std::filesystem::copy_options::recursive);
+  }
+  for (int turn = 0; turn < 3; ++turn) {
+    const auto index = value_of(ObjectIndex::open(directory / "killed"));
+    CHECK(index->segments() == std::set<std::string>{"one", "two"});
+    CHECK(has_object(*index, 1, 0, 99));
+    CHECK(has_object(*index, 2, 5000, 99));
+    CHECK(index->damaged_packs().size() == 2);
+  }
+}
+
+TEST_CASE("an index that cannot be opened for writing is still read", "[object_index]") {
+  const TempDir directory;
+  fill_twice(directory.path());
+  const std::string obstacle = directory / "index-3/db/LOCK";
+  std::filesystem::remove(obstacle);
+  std::filesystem::create_directory(obstacle);
+  {
+    const auto index = value_of(ObjectIndex::open(directory.path()));
+    CHECK(has_object(*index, 1, 0, 17));
+    CHECK_FALSE(index->add("two", segment_of(2, 5000, 100)));
+    CHECK_FALSE(index->set_clean(false));
+    index->note_damaged(numbered_id(8), true);
+    require_ok(index->record({{"/b", {2}}}));
+    CHECK(has_object(*index, 1, 0, 17));
+    CHECK(index->segments() == std::set<std::string>{"one"});
+    CHECK(index->damaged_packs() == std::vector{numbered_id(7)});
+    std::filesystem::remove(obstacle);
+    require_ok(index->add("two", segment_of(2, 5000, 100)));
+  }
+  const auto index = value_of(ObjectIndex::open(directory.path()));
+  CHECK(has_object(*index, 1, 0, 17));
+  CHECK(has_object(*index, 2, 5000, 17));
+}
+
+TEST_CASE("a cache that is damaged after it was asked is never taken for true", "[object_index]") {
+  const std::string extension =
+      GENERATE(as<std::string>(), "CURRENT", "MANIFEST", ".log", ".sst", "");  // the last: all of them
+  INFO(extension);
+  const TempDir directory, temporary;
+  fill_twice(directory.path());
+  SECTION("before it is opened") {
+    ruin(directory / "index-3/db", extension);
+    const auto index = value_of(ObjectIndex::open(directory.path()));
+    if (!index->segments().contains("one")) require_ok(index->add("one", segment_of(1, 0, 100)));
+    // An answer is right, or there is an error, after which it is filled again.
+    if (!index->locate(numbered_id(17))) {
+      require_ok(index->clear());
+      require_ok(index->add("one", segment_of(1, 0, 100)));
+    }
+    CHECK(has_object(*index, 1, 0, 17));
+  }
+  SECTION("while it is open") {
+    const auto index = value_of(ObjectIndex::open(directory.path()));
+    ruin(directory / "index-3/db", extension);
+    if (!index->add("two", segment_of(2, 5000, 100))) {
+      require_ok(index->retreat(temporary.path(), Error(ErrorCode::corrupt, "damaged")));
+      CHECK(index->segments().empty());
+      require_ok(index->add("one", segment_of(1, 0, 100)));
+      require_ok(index->add("two", segment_of(2, 5000, 100)));
+    }
+    CHECK(has_object(*index, 2, 5000, 17));
+    if (index->locate(numbered_id(17))) CHECK(has_object(*index, 1, 0, 17));
+  }
 }
 
 TEST_CASE("the resume log keeps what was recorded until it is cleared", "[object_index]") {
@@ -395,8 +537,13 @@ TEST_CASE("caches that are removed while others open them cost nobody more than 
 
 TEST_CASE("many threads look up while segments are added", "[object_index]") {
   const TempDir directory;
-  const auto index = value_of(ObjectIndex::open_temporary(directory.path()));
-  require_ok(index->add("0", segment_of(0, 0, 100)));
+  const bool was_only_asked = GENERATE(false, true);
+  if (was_only_asked)
+    require_ok(value_of(ObjectIndex::open(directory / "cache"))->add("0", segment_of(0, 0, 100)));
+  if (was_only_asked) value_of(ObjectIndex::open(directory / "cache"));
+  const auto index = was_only_asked ? value_of(ObjectIndex::open(directory / "cache"))
+                                    : value_of(ObjectIndex::open_temporary(directory.path()));
+  if (!was_only_asked) require_ok(index->add("0", segment_of(0, 0, 100)));
   std::atomic<bool> stop = false;
   std::atomic<int> wrong = 0;
   std::vector<std::thread> readers;
