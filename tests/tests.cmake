@@ -45,6 +45,7 @@ add_executable(kin_tests
   tests/lib/engine/file_sample_test.cpp
   tests/lib/engine/sample_survey_test.cpp
   tests/lib/engine/savings_test.cpp
+  tests/lib/engine/segmenter_test.cpp
   tests/lib/engine/similar_files_test.cpp
   tests/lib/engine/similar_groups_test.cpp
   tests/lib/engine/restore_test.cpp

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace kin {
+namespace {
+
+// Of content whose size is not known: most is small, and 4 MiB of fresh memory take longer than to read it.
+constexpr std::size_t kFirstReadBytes = 64 << 10;
+constexpr std::size_t kGrowth = 8;
+
+}  // namespace
 
 Result<std::uint64_t> Segmenter::run(const Read& read, std::uint64_t limit, const Emit& emit) {
   std::uint64_t total = 0;
@@ -14,11 +21,14 @@ Result<std::uint64_t> Segmenter::run(const Read& read, std::uint64_t limit, cons
     const std::uint64_t left = limit - total - have;
     const std::size_t want =
         static_cast<std::size_t>(std::min<std::uint64_t>(Scanner::kMostBytes - have, left));
-    if (!ended && want > 0) {
-      if (buffer_.size() < have + want) buffer_.resize(have + want);
-      KIN_TRY_ASSIGN(const std::size_t got, read(std::span(buffer_).subspan(have, want)));
+    const std::size_t full = have + want;
+    while (!ended && have < full) {
+      const std::size_t room =
+          left == want ? full : std::min(full, std::max({buffer_.size(), kGrowth * have, kFirstReadBytes}));
+      if (buffer_.size() < room) buffer_.resize(room);
+      KIN_TRY_ASSIGN(const std::size_t got, read(std::span(buffer_).subspan(have, room - have)));
+      ended = got < room - have;
       have += got;
-      ended = got < want;
     }
     if (have == 0) return total;
     const ByteView content = ByteView(buffer_).first(have);
