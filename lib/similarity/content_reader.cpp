@@ -26,10 +26,9 @@ Error not_a_file(const std::string& path, mode_t mode) {
 }  // namespace
 
 Result<std::unique_ptr<FileContent>> FileContent::open(const std::string& path, std::stop_token stop) {
-  // First by a descriptor that only names it: to open a FIFO waits for a writer, and a tape rewinds.
+  // First by its name alone: to open a FIFO waits for a writer, and a tape rewinds.
   struct stat info {};
-  const Fd named(::open(path.c_str(), O_PATH | O_CLOEXEC));
-  if (!named || ::fstat(named.get(), &info) != 0) return errno_error("cannot open", path);
+  if (::stat(path.c_str(), &info) != 0) return errno_error("cannot open", path);
   if (!S_ISREG(info.st_mode)) return not_a_file(path, info.st_mode);
   return open_with(path, 0, std::move(stop));
 }
