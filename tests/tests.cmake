@@ -59,6 +59,7 @@ add_executable(kin_tests
   tests/lib/similarity/scanner_test.cpp
   tests/lib/similarity/shared_values_index_test.cpp
   tests/lib/similarity/shingle_matrix_test.cpp
+  tests/lib/similarity/shingle_filter_test.cpp
   tests/lib/similarity/shingleprint_test.cpp
   tests/lib/similarity/sif_test.cpp
   tests/lib/similarity/simihash_test.cpp

@@ -7,15 +7,21 @@
 // table. That is two lookups per byte for any s. They wait for each other, so four rows of them run side by
 // side, from four places of the buffer.
 //
+// Where most of them are too large to be kept, and the processor has AVX2, a filter tells which
+// (shingle_filter.h), and only the others are hashed: by 4 instructions a byte instead of 17.
+//
 // What is not smaller than the largest that is kept is dropped by one comparison, and that is nearly all. The
 // rest goes to a list that is sorted when it is twice as long as needed. Repeated content offers the same
 // small hash again and again: a little table of what was offered lately keeps that out.
 #include "lib/similarity/shingleprint.h"
 
 #include "lib/base/crc32.h"
+#include "lib/similarity/shingle_filter.h"
 
 #include <algorithm>
 #include <bit>
+#include <optional>
+#include <utility>
 
 namespace kin {
 namespace {
@@ -38,6 +44,9 @@ constexpr std::array<std::uint64_t, 256> make_rabin_table() {
 
 constexpr std::array<std::uint64_t, 256> kRabinTable = make_rabin_table();
 
+// A filter that lets more than half of them pass is not quicker than to hash them all.
+constexpr std::uint64_t kFilteredBelow = std::uint64_t{1} << 31;
+
 }  // namespace
 
 struct ShingleSampler::Crc32Roll {
@@ -50,6 +59,12 @@ struct ShingleSampler::Crc32Roll {
     }
     for (unsigned i = 0; i < bytes; ++i) constant = step(constant, 0);
     constant = ~constant;
+    if (bytes > ShingleFilter::kMostBytes || !ShingleFilter::is_supported()) return;
+    filter.emplace(bytes, constant, [&](unsigned at, std::uint8_t byte) {
+      State state = step(0, byte);
+      for (unsigned i = at + 1; i < bytes; ++i) state = step(state, 0);
+      return state;
+    });
   }
   State step(State state, std::uint8_t byte) const { return (state >> 8) ^ table[(state ^ byte) & 0xff]; }
   std::uint32_t value(State state) const { return state ^ constant; }
@@ -57,6 +72,7 @@ struct ShingleSampler::Crc32Roll {
   const std::array<State, 256> table = crc32_table();
   std::array<State, 256> leaving{};
   State constant = 0xffffffff;  // what begins and ends a CRC, after as many bytes
+  std::optional<ShingleFilter> filter;
 };
 
 struct ShingleSampler::RabinRoll {
@@ -74,6 +90,7 @@ struct ShingleSampler::RabinRoll {
   std::uint32_t value(State state) const { return static_cast<std::uint32_t>(state >> 32); }
 
   std::array<State, 256> leaving{};
+  std::optional<ShingleFilter> filter;  // none: files by it are made for kin alone, and few
 };
 
 class ShingleSampler::Smallest {
@@ -84,15 +101,20 @@ class ShingleSampler::Smallest {
 
   bool is_new() const { return values_.empty() && limit_ == kNoLimit; }
   // Before all else: as if so many had been below it. False from confirm() means that they were not, and all
-  // is as if nothing had been offered.
+  // is as if nothing had been offered, but for another guess.
   void guess(std::size_t windows) {
     if (windows > 8 * most_) limit_ = kNoLimit / windows * 3 * most_;
+    guessed_again_ = false;
   }
   bool confirm() {
     const std::uint64_t guessed = limit_;
     tidy();
-    if (values_.size() >= most_ || guessed == kNoLimit) return true;
+    const std::size_t found = values_.size();
+    if (found >= most_ || guessed == kNoLimit) return true;
     forget();
+    // Much of it is repeated. Its hashes lie evenly all the same, unless there are but a few.
+    if (!std::exchange(guessed_again_, true) && 8 * found > most_)
+      limit_ = std::min(kNoLimit, guessed * 2 * most_ / found);
     return false;
   }
 
@@ -145,12 +167,14 @@ class ShingleSampler::Smallest {
     sorted_.resize(values_.size());
     for (const std::uint32_t value : values_) sorted_[ends[bucket_of(value)]++] = value;
     for (std::size_t i = 0; i < kBuckets; ++i)
-      std::sort(sorted_.begin() + begins[i], sorted_.begin() + begins[i + 1]);
+      if (begins[i + 1] - begins[i] > 1)
+        std::sort(sorted_.begin() + begins[i], sorted_.begin() + begins[i + 1]);
     values_.swap(sorted_);
   }
 
   const std::size_t most_;
   std::uint64_t limit_ = kNoLimit;
+  bool guessed_again_ = false;
   std::vector<std::uint32_t> values_, sorted_;
   std::uint64_t generation_ = 1;  // of contents: what was offered before is not lately
   std::array<std::uint64_t, kLately> lately_{};
@@ -167,33 +191,51 @@ ShingleSampler::ShingleSampler(const ShingleOptions& options)
 ShingleSampler::~ShingleSampler() = default;
 
 void ShingleSampler::add(ByteView bytes) {
-  append(pending_, bytes);
-  if (pending_.size() < options_.shingle_bytes) return;
-  const auto sample_all = [&] { return crc32_ ? sample(*crc32_) : sample(*rabin_); };
+  // The first piece, which most content has no other of, is not copied.
+  if (!pending_.empty() || bytes.size() < options_.shingle_bytes) {
+    append(pending_, bytes);
+    bytes = pending_;
+  }
+  if (bytes.size() < options_.shingle_bytes) return;
+  const auto sample_all = [&] { return crc32_ ? sample(*crc32_, bytes) : sample(*rabin_, bytes); };
   const bool first = smallest_->is_new();
-  if (first) smallest_->guess(pending_.size() - options_.shingle_bytes + 1);
+  if (first) smallest_->guess(bytes.size() - options_.shingle_bytes + 1);
   sample_all();
-  if (first && !smallest_->confirm()) sample_all();
-  pending_.erase(pending_.begin(), pending_.end() - static_cast<std::ptrdiff_t>(options_.shingle_bytes - 1));
+  while (first && !smallest_->confirm()) sample_all();
+  const ByteView last = bytes.last(options_.shingle_bytes - 1);
+  if (pending_.empty())
+    pending_.assign(last.begin(), last.end());
+  else
+    pending_.erase(pending_.begin(), pending_.end() - static_cast<std::ptrdiff_t>(last.size()));
 }
 
-// All substrings that begin and end in what is pending.
+// All substrings of the content.
 template <class Roll>
-void ShingleSampler::sample(const Roll& roll) {
+void ShingleSampler::sample(const Roll& roll, ByteView content) {
   constexpr std::size_t kRows = 4;
-  const std::size_t bytes = options_.shingle_bytes, windows = pending_.size() - bytes + 1;
-  const std::uint8_t* const data = pending_.data();
+  const std::size_t bytes = options_.shingle_bytes, windows = content.size() - bytes + 1;
+  const std::uint8_t* const data = content.data();
   Smallest& smallest = *smallest_;
   const auto begin = [&](std::size_t at) {
     typename Roll::State state{};
     for (std::size_t i = 0; i < bytes; ++i) state = roll.step(state, data[at + i]);
     return state;
   };
-  const auto look_at = [&](typename Roll::State state) {
-    const std::uint32_t value = roll.value(state);
+  const auto offer_if_small = [&](std::uint32_t value) {
     if (value < smallest.limit()) [[unlikely]]
       smallest.offer(value);
   };
+  const auto look_at = [&](typename Roll::State state) { offer_if_small(roll.value(state)); };
+  if (roll.filter && smallest.limit() <= kFilteredBelow) {
+    std::size_t at = 0;
+    for (; at + ShingleFilter::kShingles <= windows && smallest.limit() > 0; at += ShingleFilter::kShingles) {
+      const auto most = static_cast<std::uint8_t>((smallest.limit() - 1) >> 24);
+      for (std::uint32_t passes = roll.filter->candidates(data + at, most); passes != 0; passes &= passes - 1)
+        offer_if_small(roll.filter->hash(data + at + static_cast<std::size_t>(std::countr_zero(passes))));
+    }
+    for (; at < windows; ++at) offer_if_small(roll.filter->hash(data + at));
+    return;
+  }
   const std::size_t row = windows / kRows;
   if (row > 0) {
     const std::uint8_t* const a = data;

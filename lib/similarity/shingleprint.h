@@ -49,7 +49,7 @@ class ShingleSampler {
   struct Crc32Roll;
   struct RabinRoll;
   template <class Roll>
-  void sample(const Roll& roll);
+  void sample(const Roll& roll, ByteView content);
 
   const ShingleOptions options_;
   std::unique_ptr<Crc32Roll> crc32_;
