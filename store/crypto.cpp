@@ -71,18 +71,24 @@ void Sealer::seal_to(Bytes& out, const Nonce& nonce, ByteView bound, ByteView pl
 }
 
 Result<Bytes> Sealer::open(const Nonce& nonce, ByteView bound, ByteView sealed) const {
-  if (sealed.size() < kTagBytes) return mismatch();
-  const ByteView body = sealed.first(sealed.size() - kTagBytes);
-  if (encryption_ == Encryption::none) {
-    const Tag tag = checksum(key_, nonce, bound, body);
-    if (!equal(tag, sealed.last(kTagBytes))) return mismatch();
-    return Bytes(body.begin(), body.end());
-  }
-  Bytes out(body.size());
-  if (crypto_aead_xchacha20poly1305_ietf_decrypt(out.data(), nullptr, nullptr, sealed.data(), sealed.size(),
-                                                 bound.data(), bound.size(), nonce.data(), key_.data()) != 0)
-    return mismatch();
+  Bytes out(sealed.begin(), sealed.end());
+  KIN_TRY(open_in_place(nonce, bound, out));
   return out;
+}
+
+Result<void> Sealer::open_in_place(const Nonce& nonce, ByteView bound, Bytes& sealed) const {
+  if (sealed.size() < kTagBytes) return mismatch();
+  const std::size_t size = sealed.size() - kTagBytes;
+  if (encryption_ == Encryption::none) {
+    const ByteView all = sealed;
+    if (!equal(checksum(key_, nonce, bound, all.first(size)), all.last(kTagBytes))) return mismatch();
+  } else if (crypto_aead_xchacha20poly1305_ietf_decrypt(sealed.data(), nullptr, nullptr, sealed.data(),
+                                                        sealed.size(), bound.data(), bound.size(),
+                                                        nonce.data(), key_.data()) != 0) {
+    return mismatch();
+  }
+  sealed.resize(size);
+  return {};
 }
 
 Bytes Sealer::seal_file(std::string_view magic, ByteView plain) const {

@@ -39,6 +39,8 @@ class Sealer {
   void seal_to(Bytes& out, const Nonce& nonce, ByteView bound, ByteView plain) const;
   // corrupt if a single bit of anything differs.
   Result<Bytes> open(const Nonce& nonce, ByteView bound, ByteView sealed) const;
+  // The same, where they are. After an error they are of no use.
+  Result<void> open_in_place(const Nonce& nonce, ByteView bound, Bytes& sealed) const;
 
   // A whole file: magic, random nonce, sealed bytes; the magic is bound.
   Bytes seal_file(std::string_view magic, ByteView plain) const;

@@ -103,16 +103,18 @@ Result<Salt> read_pack_prefix(ByteView bytes) {
   return salt;
 }
 
-Result<OpenedBlock> open_block(const Sealer& sealer, const Salt& salt, std::uint64_t offset,
-                               ByteView record) {
-  KIN_TRY_ASSIGN(const Sizes sizes, read_sizes(record));
-  if (sizes.total() != record.size())
+Result<OpenedBlock> open_block(const Sealer& sealer, const Salt& salt, std::uint64_t offset, Bytes record) {
+  const ByteView all = record;
+  KIN_TRY_ASSIGN(const Sizes sizes, read_sizes(all));
+  if (sizes.total() != all.size())
     return Error(ErrorCode::corrupt, "the block's sizes are not those in the index");
-  const ByteView sealed_header = record.subspan(kSizesBytes, sizes.header);
+  const ByteView sealed_header = all.subspan(kSizesBytes, sizes.header);
   OpenedBlock out;
-  KIN_TRY_ASSIGN(out.header, open_header(sealer, salt, offset, record.first(kSizesBytes), sealed_header));
-  KIN_TRY_ASSIGN(out.payload, sealer.open(nonce_at(salt, offset + 1), sealed_header.last(kTagBytes),
-                                          record.subspan(kSizesBytes + sizes.header)));
+  KIN_TRY_ASSIGN(out.header, open_header(sealer, salt, offset, all.first(kSizesBytes), sealed_header));
+  const Bytes tag(sealed_header.end() - kTagBytes, sealed_header.end());
+  record.erase(record.begin(), record.begin() + static_cast<std::ptrdiff_t>(kSizesBytes + sizes.header));
+  KIN_TRY(sealer.open_in_place(nonce_at(salt, offset + 1), tag, record));
+  out.payload = std::move(record);
   return out;
 }
 

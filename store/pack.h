@@ -60,8 +60,8 @@ struct OpenedBlock {
 
 // The pack's salt, from its first PackBuilder::kPrefixBytes bytes.
 Result<Salt> read_pack_prefix(ByteView bytes);
-// `record` is the BlockRange's bytes.
-Result<OpenedBlock> open_block(const Sealer& sealer, const Salt& salt, std::uint64_t offset, ByteView record);
+// `record` is the BlockRange's bytes, and becomes the payload: it may be 16 MiB.
+Result<OpenedBlock> open_block(const Sealer& sealer, const Salt& salt, std::uint64_t offset, Bytes record);
 // The header needs the record's first bytes only: this many, as the first few of them tell. corrupt if no
 // record of `size` bytes starts so.
 Result<std::size_t> header_end(ByteView start, std::uint32_t size);

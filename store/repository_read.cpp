@@ -133,7 +133,8 @@ Result<void> Repository::verify(const BlockContent& content) const {
 }
 
 Result<BlockContent> Repository::decode_record(const Salt& salt, std::uint64_t offset, ByteView record) {
-  KIN_TRY_ASSIGN(const OpenedBlock block, open_block(sealer_, salt, offset, record));
+  KIN_TRY_ASSIGN(const OpenedBlock block,
+                 open_block(sealer_, salt, offset, Bytes(record.begin(), record.end())));
   Path path;
   KIN_TRY_ASSIGN(const auto base, load_base(block.header, path));
   KIN_TRY_ASSIGN(BlockContent content, decode_block(block, base.get(), base ? path.deltas_below + 1 : 0));
@@ -151,8 +152,8 @@ Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const Bloc
   const auto in_pack = [&](Error error) { return at_block(std::move(error), block); };
   const auto open = [&]() -> Result<OpenedBlock> {
     Salt salt;
-    KIN_TRY_ASSIGN(const Bytes record, read_pack(block.pack, block.offset, block.stored_size, salt));
-    return open_block(sealer_, salt, block.offset, record);
+    KIN_TRY_ASSIGN(Bytes record, read_pack(block.pack, block.offset, block.stored_size, salt));
+    return open_block(sealer_, salt, block.offset, std::move(record));
   };
   auto opened = open();
   if (!opened) {

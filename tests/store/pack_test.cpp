@@ -320,7 +320,8 @@ TEST_CASE("a block does not open at another place, or in another encrypted pack"
     const SamplePack pack = make_pack(sealer);
     const Salt salt = value_of(read_pack_prefix(pack.bytes));
     const BlockRange& range = pack.ranges[0];
-    const ByteView record = ByteView(pack.bytes).subspan(range.offset, range.size);
+    const ByteView view = ByteView(pack.bytes).subspan(range.offset, range.size);
+    const Bytes record(view.begin(), view.end());
     REQUIRE(open_block(sealer, salt, range.offset, record).has_value());
     CHECK(code_of(open_block(sealer, salt, range.offset + 1, record)) == ErrorCode::corrupt);
     CHECK(code_of(open_block(sealer, salt, pack.ranges[2].offset, record)) == ErrorCode::corrupt);
