@@ -29,7 +29,8 @@ constexpr std::string_view kIndexLayout = "index-3";
 
 // Column families.
 enum Family : std::size_t { objects = 0, meta = 1, records = 2 };
-const std::string kFamilyNames[] = {rocksdb::kDefaultColumnFamilyName, "meta", "records"};
+// The first is RocksDB's kDefaultColumnFamilyName, which may come to life later than this.
+const std::string kFamilyNames[] = {"default", "meta", "records"};
 
 // Keys of the meta family.
 constexpr std::string_view kSegmentPrefix = "segment/";
