@@ -22,7 +22,9 @@ namespace {
 
 constexpr std::string_view kSignature = "7z\xBC\xAF\x27\x1C";
 constexpr std::size_t kStartBytes = 32;
-constexpr std::size_t kMostHeaderBytes = 64 << 20;   // else the names are as libarchive tells them
+constexpr std::size_t kMostHeaderBytes = 64 << 20;  // else the names are as libarchive tells them
+// For what an encoded header is decoded with: it is a claim, and libarchive takes it at its word.
+constexpr std::uint64_t kMostTableBytes = 64 << 20;
 constexpr std::uint64_t kMostEntries = 100'000'000;  // libarchive's
 
 enum Id : std::uint8_t {
@@ -87,17 +89,28 @@ std::uint32_t crc32_of(ByteView bytes) {
   return sum.value();
 }
 
-// How many streams come out of it.
-std::uint64_t skip_folder(WireReader& in) {
+// What a coder says that its decoder has to hold: the dictionary of LZMA and LZMA2, the memory of PPMd.
+std::uint64_t claimed_table_bytes(ByteView method, ByteView properties) {
+  const std::string_view id = as_text(method);
+  if ((id == "\x03\x01\x01" || id == "\x03\x04\x01") && properties.size() >= 5)
+    return little_endian(properties.subspan(1, 4));
+  if (id != "\x21" || properties.empty()) return 0;
+  const unsigned size = properties[0];
+  return size >= 40 ? UINT32_MAX : std::uint64_t{2 | (size & 1)} << (size / 2 + 11);
+}
+
+// How many streams come out of it. `table_bytes` gets the most that any decoder of it is said to need.
+std::uint64_t skip_folder(WireReader& in, std::uint64_t& table_bytes) {
   const std::uint64_t coders = count(in);
   std::uint64_t inputs = 0, outputs = 0;
   for (std::uint64_t i = 0; i < coders && !in.failed(); ++i) {
     const std::uint8_t flags = in.u8();
-    in.raw(flags & 0xf);
+    const ByteView method = in.raw(flags & 0xf);
     const bool simple = (flags & 0x10) == 0;
     inputs += simple ? 1 : count(in);
     outputs += simple ? 1 : count(in);
-    if ((flags & 0x20) != 0) in.raw(count(in));
+    const ByteView properties = (flags & 0x20) != 0 ? in.raw(count(in)) : ByteView();
+    table_bytes = std::max(table_bytes, claimed_table_bytes(method, properties));
   }
   if (outputs == 0 || inputs < outputs - 1) in.fail();
   if (in.failed()) return 0;
@@ -107,7 +120,7 @@ std::uint64_t skip_folder(WireReader& in) {
 }
 
 // Whether it tells how streams make files; else each makes one.
-bool skip_streams(WireReader& in) {
+bool skip_streams(WireReader& in, std::uint64_t& table_bytes) {
   std::uint8_t id = in.u8();
   if (id == pack_id) {
     number(in);  // where they are
@@ -130,7 +143,7 @@ bool skip_streams(WireReader& in) {
     folders = count(in);
     if (in.u8() != 0) in.fail();  // elsewhere: nobody writes that
     std::uint64_t outputs = 0;
-    for (std::uint64_t i = 0; i < folders && !in.failed(); ++i) outputs += skip_folder(in);
+    for (std::uint64_t i = 0; i < folders && !in.failed(); ++i) outputs += skip_folder(in, table_bytes);
     if (in.u8() != unpack_size_id) in.fail();
     skip_numbers(in, outputs);
     has_digest.assign(in.failed() ? 0 : folders, false);
@@ -181,7 +194,8 @@ Bytes names_in(ByteView header) {
     id = in.u8();
   }
   if (id == main_streams_id) {
-    skip_streams(in);
+    std::uint64_t ignored = 0;  // of the files: not to be decoded here
+    skip_streams(in, ignored);
     id = in.u8();
   }
   if (in.failed() || id != files_id) return {};
@@ -240,8 +254,9 @@ struct Disguised {
 // What the stream holds that is described there; as far as it can be read.
 Bytes unpacked(int fd, std::uint64_t file_bytes, ByteView streams) {
   WireReader in(streams);
-  const bool tells_files = skip_streams(in);
-  if (in.failed()) return {};
+  std::uint64_t table_bytes = 0;
+  const bool tells_files = skip_streams(in, table_bytes);
+  if (in.failed() || table_bytes > kMostTableBytes) return {};
   streams = streams.first(in.position() - 1);  // without the end
   Disguised file{fd, file_bytes, {}, {}};
   file.behind = {header_id, main_streams_id};
