@@ -99,6 +99,24 @@ add_test(NAME unit_others COMMAND kin_tests
   "~[crash]~[engine]~[tree]~[feature_index]~[feature_page]~[feature_table]~[object_index]~[repository]~[alone]")
 add_custom_target(unit_tests DEPENDS kin_tests)
 
+# Sync: its engine with stores in memory, and each kind of store on the disk.
+add_executable(sync_tests
+  tests/lib/sync/coded_symbols_test.cpp
+  tests/lib/sync/maildir_store_test.cpp
+  tests/lib/sync/mbox_store_test.cpp
+  tests/lib/sync/mh_store_test.cpp
+  tests/lib/sync/record_test.cpp
+  tests/lib/sync/session_test.cpp
+  tests/lib/sync/tree_store_test.cpp
+  tests/lib/sync/version_set_test.cpp
+)
+target_compile_options(sync_tests PRIVATE ${test_options})
+target_precompile_headers(sync_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
+target_link_libraries(sync_tests PRIVATE kin_settings catch_main test_data kin_store kin_lib)
+optimised_first(sync_tests test_data kin_store kin_lib)
+add_test(NAME unit_sync COMMAND sync_tests "[sync]")
+add_dependencies(unit_tests sync_tests)
+
 # The deflate engine, in a program of its own: zlib is linked here to have streams to open.
 add_executable(deflate_tests
   tests/formats/deflate/chain_tables_test.cpp
@@ -172,20 +190,22 @@ optimised_first(container_tests test_data kin_formats kin_store kin_lib)
 # The thread sanitizer has nothing to find where there is one thread, and takes many times as long to say so.
 if(CMAKE_CXX_FLAGS MATCHES fsanitize=thread)
   add_test(NAME unit_containers COMMAND container_tests "[backup]")
-  set_tests_properties(unit_deflate unit_bzip2 unit_xz PROPERTIES LABELS slow)
 else()
   add_test(NAME unit_containers COMMAND container_tests "~[hostile]~[thorough]")
 endif()
 add_test(NAME unit_containers_hostile COMMAND container_tests "[hostile]~[thorough]")
 add_test(NAME unit_containers_thorough COMMAND container_tests "[thorough]")
-# Every byte and every length: minutes under sanitizers, so that scripts/test leaves that to --long.
-set_tests_properties(unit_deflate_thorough unit_containers_thorough PROPERTIES LABELS thorough)
+# Every byte and every length: minutes under sanitizers, so that scripts/test leaves that to --long. So are streams of
+# every encoder; what they have in common, and all saved inputs of the fuzzers, is in what is left.
+set_tests_properties(unit_deflate unit_deflate_thorough unit_xz unit_containers_hostile unit_containers_thorough PROPERTIES
+  LABELS thorough)
 foreach(part containers containers_hostile containers_thorough deflate_thorough)
   set_tests_properties(unit_${part} PROPERTIES COST 60 ENVIRONMENT ASAN_OPTIONS=malloc_context_size=5)
 endforeach()
 set_tests_properties(unit_containers PROPERTIES COST 200)  # by far the longest under sanitizers: the first to start
 if(CMAKE_CXX_FLAGS MATCHES fsanitize=thread)
-  set_tests_properties(unit_containers_hostile unit_containers_thorough unit_deflate_thorough PROPERTIES LABELS slow)
+  set_tests_properties(unit_bzip2 unit_containers_hostile unit_containers_thorough unit_deflate unit_deflate_thorough
+    unit_sync unit_xz PROPERTIES LABELS slow)
 endif()
 add_dependencies(unit_tests container_tests)
 
@@ -218,7 +238,7 @@ add_executable(xz_bench EXCLUDE_FROM_ALL tests/bench/xz_bench.cpp)
 target_link_libraries(xz_bench PRIVATE kin_settings kin_formats kin_lib LibLZMA::LibLZMA)
 
 # Parsers of bytes from outside: with KIN_FUZZ a fuzzer each, otherwise what was found so far is replayed.
-foreach(target archive_names block_decode block_header bzip2_rebuild config_key container_open deflate_open deflate_rebuild index_segment recipe_read scanner shingleprint snapshot wire_tree xdelta3_decode xz_rebuild zstd_decode)
+foreach(target archive_names block_decode block_header bzip2_rebuild config_key container_open deflate_open deflate_rebuild index_segment mail_files recipe_read scanner shingleprint snapshot sync_session wire_tree xdelta3_decode xz_rebuild zstd_decode)
   add_executable(fuzz_${target} tests/fuzz/fuzz_${target}.cpp)
   target_link_libraries(fuzz_${target} PRIVATE kin_settings kin_formats kin_store kin_lib)
   if(KIN_FUZZ)
@@ -227,13 +247,15 @@ foreach(target archive_names block_decode block_header bzip2_rebuild config_key 
     target_sources(fuzz_${target} PRIVATE tests/fuzz/replay_main.cpp)
     file(GLOB inputs CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/fuzz_${target}/*)
     add_test(NAME fuzz_${target} COMMAND fuzz_${target} ${inputs})
+    # Lengths that are only claimed must not be allocated: with the address sanitizer, that ends the test.
+    set_tests_properties(fuzz_${target} PROPERTIES ENVIRONMENT ASAN_OPTIONS=max_allocation_size_mb=1024)
   endif()
   add_dependencies(unit_tests fuzz_${target})
 endforeach()
 
 # The program, as a user runs it.
 set(suppress print_suppressions=0:suppressions=${CMAKE_SOURCE_DIR}/tests/support)
-foreach(name bad_input cache containers damage delta disk_full estimate explain export golden import interrupt museum options pages report restore round_trip simhash similar sources streams writers)
+foreach(name bad_input cache containers damage delta disk_full estimate explain export golden import interrupt museum options pages report restore round_trip simhash similar sources streams sync sync_ssh writers)
   add_test(NAME cli_${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/${name}_test.sh)
   set_tests_properties(cli_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
     "KIN=$<TARGET_FILE:kin>;LSAN_OPTIONS=${suppress}/lsan_suppressions.txt;TSAN_OPTIONS=${suppress}/tsan_suppressions.txt")

@@ -1,0 +1,131 @@
+#include "cmd/sync_end.h"
+
+#include "lib/base/text.h"
+#include "store/rocks_table.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace kin::cmd {
+namespace {
+
+constexpr std::int64_t kTrashDays = 30, kDaySeconds = 86'400;
+
+std::string state_place() {
+  const char* const place = std::getenv("XDG_STATE_HOME");
+  if (place != nullptr && *place != '\0') return std::string(place) + "/kin/sync";
+  const char* const home = std::getenv("HOME");
+  return std::string(home != nullptr && *home != '\0' ? home : "/root") + "/.local/state/kin/sync";
+}
+
+// Of this machine and this directory: a state that was copied to another is known by it.
+std::string identity_of(const std::string& root) {
+  std::string machine;
+  if (const auto bytes = read_file("/etc/machine-id", 4096)) machine = first_line(as_text(*bytes));
+  struct stat info {};
+  const bool is_there = ::stat(root.c_str(), &info) == 0;
+  return machine + ":" + (is_there ? std::to_string(info.st_ino) : "");
+}
+
+}  // namespace
+
+SyncEnd::SyncEnd(std::string root, std::string directory)
+    : root_(std::move(root)),
+      directory_(std::move(directory)),
+      trash_(directory_ + "/trash"),
+      incoming_(directory_ + "/incoming") {}
+
+Result<std::unique_ptr<SyncEnd>> SyncEnd::open(Context& context, const SyncEndOptions& options) {
+  std::error_code failed;
+  std::string root = std::filesystem::absolute(options.root, failed).lexically_normal().string();
+  if (const auto real = std::filesystem::canonical(root, failed); !failed) root = real.string();
+  while (root.size() > 1 && root.ends_with('/')) root.pop_back();
+  struct stat info {};
+  const bool is_missing = ::stat(root.c_str(), &info) != 0;
+  if (is_missing) {
+    if (errno != ENOENT || options.must_exist) return errno_error("cannot look at", root);
+    // Whoever mistypes a name should not get a new store in the midst of nowhere.
+    const std::string parent = std::filesystem::path(root).parent_path().string();
+    if (::stat(parent.c_str(), &info) != 0) return errno_error("cannot look at", parent);
+  }
+  const bool is_open =
+      options.kind.empty() &&
+      (is_missing || (std::filesystem::is_empty(root, failed) && !failed && S_ISDIR(info.st_mode)));
+  const std::string name = is_open ? options.kind_if_empty : options.kind;
+  const sync::StoreKind* const kind =
+      name.empty() ? &sync::detect_store_kind(root) : sync::find_store_kind(name);
+  if (kind == nullptr)
+    return Error(ErrorCode::invalid_argument, "there is no kind of store named " + printable(name));
+  // What is known of it as one kind is of no use to it as another.
+  const std::string directory = (options.state.empty() ? state_place() : options.state) + "/" +
+                                hex(ByteView(hash(as_bytes(root + '\n' + kind->name))).first(12));
+  std::unique_ptr<SyncEnd> end(new SyncEnd(root, directory));
+  end->kind_is_open_ = is_open && options.kind_if_empty.empty();
+  end->kind_ = kind;
+  KIN_TRY_ASSIGN(end->table_, store::open_rocks_table(directory + "/table"));
+  KIN_TRY_ASSIGN(const std::uint64_t known_items, sync::Replica::known_items(*end->table_));
+  if (is_missing && known_items > 0)
+    return Error(ErrorCode::not_found,
+                 printable(root) + " is not there, though it had " + counted(known_items, "item") +
+                     ": is its disk mounted? (to begin anew, delete " + printable(directory) + ")");
+  // Of mbox it may be a file: the first message tells.
+  end->made_root_ = is_missing && std::string_view(kind->name) != "mbox";
+  if (end->made_root_ && ::mkdir(root.c_str(), 0700) != 0) return errno_error("cannot make", root);
+  KIN_TRY_ASSIGN(end->store_, end->kind_->open(root));
+  KIN_TRY_ASSIGN(end->replica_, sync::Replica::open(*end->table_, identity_of(root)));
+  if (end->replica_->was_copied())
+    context.warn("what is known of " + printable(root) +
+                 " was copied from elsewhere, or the store was moved: it takes part as a new replica");
+  SyncEnd* const self = end.get();
+  end->bases_ = std::make_unique<sync::BaseFinder>(*end->replica_, [self]() -> FeatureStore* {
+    store::FeatureIndexLimits limits;
+    limits.memory_bytes = 12 << 20;
+    limits.filter_bytes = 32 << 20;
+    auto features = store::FeatureIndex::open(self->directory_ + "/features", limits);
+    if (!features) return nullptr;  // worse bases, and nothing else
+    self->features_ = *std::move(features);
+    return self->features_.get();
+  });
+  end->trash_.remove_older_than(kTrashDays * kDaySeconds);
+  end->incoming_.remove_older_than(kTrashDays * kDaySeconds);
+  return end;
+}
+
+void SyncEnd::skip(Context& context, const std::string& what, const Error& error) {
+  ++skipped_;
+  context.warn(printable(what) + ": " + error.message());
+}
+
+Result<sync::ScanCounts> SyncEnd::scan(Context& context) {
+  sync::ScanObserver observer;
+  observer.on_progress = [&](const std::string& folder, std::uint64_t entries) {
+    if (context.shows_progress())
+      context.progress(
+          fmt::format("looking through {}: {}  {}", printable(root_), grouped(entries), printable(folder)));
+  };
+  observer.on_skipped = [&](const std::string& what, const Error& error) { skip(context, what, error); };
+  observer.on_content = [&](const ObjectId& object, ByteView content) {
+    return bases_->add(object, content);
+  };
+  // Another directory, with nothing in it, is a disk that is not mounted, and no wish to delete all.
+  std::error_code failed;
+  if (replica_->was_copied() && replica_->live_items() > 0 && std::filesystem::is_empty(root_, failed) &&
+      !failed)
+    return Error(ErrorCode::not_found,
+                 printable(root_) + " is another directory than it was, and empty: is its disk mounted?");
+  auto counts = sync::scan_store(*store_, kind_->is_mail, *replica_, observer, context.stop());
+  context.progress("");
+  return counts;
+}
+
+void SyncEnd::take_back() {
+  if (made_root_) ::rmdir(root_.c_str());
+}
+
+void SyncEnd::finish() {
+  if (features_) features_->commit("contents");
+}
+
+}  // namespace kin::cmd

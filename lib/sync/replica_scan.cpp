@@ -1,0 +1,279 @@
+#include "lib/sync/replica_scan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace kin::sync {
+namespace {
+
+constexpr std::size_t kCommitBytes = 8 << 20;
+constexpr std::size_t kContentBytes = 4 << 20;  // more is not held in memory to be looked at
+
+class Scan {
+ public:
+  Scan(SyncStore& store, bool is_mail, Replica& replica, const ScanObserver& observer,
+       const std::stop_token& stop)
+      : store_(store), is_mail_(is_mail), replica_(replica), observer_(observer), stop_(stop) {}
+
+  Result<ScanCounts> run() {
+    KIN_TRY_ASSIGN(const auto known, replica_.folders());
+    KIN_TRY_ASSIGN(std::vector<std::string> now, store_.folders());
+    std::set<std::string> gone;
+    for (const auto& [folder, fingerprint] : known)
+      if (!std::binary_search(now.begin(), now.end(), folder)) gone.insert(folder);
+    if (!gone.empty()) {  // the second look
+      KIN_TRY_ASSIGN(now, store_.folders());
+      for (const std::string& folder : now) gone.erase(folder);
+    }
+    for (const std::string& folder : now) {
+      const auto before = known.find(folder);
+      KIN_TRY(scan_folder(folder, before == known.end() ? std::nullopt : before->second));
+      if (before == known.end() && is_mail_ && !folder.empty()) KIN_TRY(add_folder(folder));
+    }
+    for (const std::string& folder : gone) {
+      KIN_TRY(remove_all(folder));
+      if (is_mail_ && !folder.empty()) KIN_TRY(remove_item(item_id(folder_item(folder))));
+      replica_.forget_folder(folder);
+    }
+    KIN_TRY(replica_.commit(true));
+    return counts_;
+  }
+
+ private:
+  static Item folder_item(const std::string& folder) {
+    Item item;
+    item.type = ItemType::directory;
+    item.name = folder;
+    return item;
+  }
+
+  Result<void> add_folder(const std::string& folder) {
+    KnownItem known;
+    known.item = folder_item(folder);
+    known.id = item_id(known.item);
+    KIN_TRY_ASSIGN(const auto before, replica_.find(known.id));
+    if (before && !before->deleted) return {};
+    known.stamp = replica_.next_stamp();
+    return replica_.set(std::move(known));
+  }
+
+  Result<void> scan_folder(const std::string& folder, std::optional<std::uint64_t> before) {
+    KIN_TRY_ASSIGN(const auto fingerprint, store_.folder_fingerprint(folder));
+    if (fingerprint && before == fingerprint) return {};
+    missing_.clear();
+    replaced_.clear();
+    Result<bool> changed = look_over(folder);
+    if (changed && *changed) {
+      changed = take_changes(folder);
+      if (changed) KIN_TRY(remove_missing(folder));
+    }
+    if (!changed) {
+      if (changed.error().code() == ErrorCode::cancelled) return std::move(changed).error();
+      skip(folder, changed.error());  // nothing of it counts as gone
+      return {};
+    }
+    replica_.set_folder(folder, fingerprint);
+    return commit_some();
+  }
+
+  // Whether anything is not as it was; fills missing_.
+  Result<bool> look_over(const std::string& folder) {
+    KIN_TRY_ASSIGN(Replica::EntryCursor row, replica_.entries_of(folder));
+    bool changed = false;
+    std::set<std::string> skipped;
+    const auto miss_until = [&](const std::string* local) -> Result<void> {
+      while (row.valid() && (local == nullptr || row.local() < *local)) {
+        missing_[row.local()] = row.seen();
+        KIN_TRY(row.next());
+      }
+      return {};
+    };
+    const auto compare = [&](const Entry& entry) -> Result<void> {
+      if (stop_.stop_requested()) return interrupted();
+      if (++counts_.entries % 4096 == 0 && observer_.on_progress)
+        observer_.on_progress(folder, counts_.entries);
+      KIN_TRY(miss_until(&entry.local));
+      if (!row.valid() || row.local() != entry.local) {
+        changed = true;
+        return {};
+      }
+      if (row.seen().fingerprint != entry.fingerprint) replaced_[row.local()] = row.seen();
+      if (row.seen().look != look_of(entry)) changed = true;
+      return row.next();
+    };
+    KIN_TRY(
+        store_.scan(folder, compare, [&](const std::string& local, const Error&) { skipped.insert(local); }));
+    KIN_TRY(miss_until(nullptr));
+    for (const std::string& local : skipped) missing_.erase(local);
+    return changed || !missing_.empty() || !replaced_.empty() || !skipped.empty();
+  }
+
+  Result<bool> take_changes(const std::string& folder) {
+    const auto scanned = store_.scan(
+        folder,
+        [&](Entry entry) -> Result<void> {
+          if (stop_.stop_requested()) return interrupted();
+          missing_.erase(entry.local);
+          KIN_TRY_ASSIGN(const auto seen, replica_.entry(folder, entry.local));
+          if (seen && seen->fingerprint == entry.fingerprint && seen->look == look_of(entry)) return {};
+          const auto taken = take(folder, entry, seen);
+          if (!taken) {
+            if (taken.error().code() == ErrorCode::cancelled) return taken.error();
+            skip(store_.path_of(folder, entry), taken.error());
+          }
+          return commit_some();
+        },
+        [&](const std::string& local, const Error& error) {
+          missing_.erase(local);
+          skip(local, error);
+        });
+    KIN_TRY(scanned);
+    return true;
+  }
+
+  Result<void> take(const std::string& folder, Entry& entry, const std::optional<SeenEntry>& seen) {
+    const bool has_content = entry.item.type == ItemType::message || entry.item.type == ItemType::file;
+    std::optional<KnownItem> known;
+    if (seen) {
+      KIN_TRY_ASSIGN(known, replica_.find(seen->item));
+    }
+    if (known && (known->deleted || known->local != entry.local)) known.reset();
+    Item item = entry.item;
+    item.folder = folder;
+    if (known && seen->fingerprint == entry.fingerprint && known->item.type == item.type) {
+      item.object = known->item.object;
+      item.size = known->item.size;
+      item.copy = known->item.copy;
+    } else if (has_content) {
+      KIN_TRY(read_content(folder, entry, item));
+      if (known && item.type == ItemType::message && known->item.object == item.object)
+        item.copy = known->item.copy;
+      else if (item.type == ItemType::message)
+        KIN_TRY(choose_copy(item));
+    }
+    KIN_TRY(check_item(item));
+    const ItemId id = item_id(item);
+    KIN_TRY_ASSIGN(std::optional<KnownItem> target, replica_.find(id));
+    const bool is_new = !target || target->deleted;
+    const bool is_changed = is_new || !same_state(target->item, item);
+    KnownItem next = target ? *std::move(target) : KnownItem{};
+    if (!is_new && next.local != entry.local) KIN_TRY(forget_entry_of(folder, next));  // it was renamed
+    if (!is_new && item.type == ItemType::message && !next.item.name.empty()) item.name = next.item.name;
+    next.id = id;
+    next.item = item;
+    next.deleted = false;
+    next.local = entry.local;
+    if (is_changed) {
+      next.stamp = replica_.next_stamp();
+      ++(is_new ? counts_.added : counts_.changed);
+    }
+    KIN_TRY(replica_.set(std::move(next)));
+    replica_.set_entry(folder, entry.local, {entry.fingerprint, look_of(entry), id});
+    return {};
+  }
+
+  Result<void> read_content(const std::string& folder, const Entry& entry, Item& item) {
+    KIN_TRY_ASSIGN(const auto source, store_.read(folder, entry));
+    Hasher hasher;
+    Bytes buffer(256 << 10), content;
+    item.size = 0;
+    for (;;) {
+      if (stop_.stop_requested()) return interrupted();
+      KIN_TRY_ASSIGN(const std::size_t got, source->read(buffer));
+      const ByteView piece = ByteView(buffer).first(got);
+      hasher.add(piece);
+      item.size += got;
+      if (item.size <= kContentBytes) append(content, piece);
+      if (got < buffer.size()) break;
+    }
+    item.object.bytes = hasher.finish();
+    counts_.bytes_read += item.size;
+    if (item.size <= kContentBytes && observer_.on_content)
+      KIN_TRY(observer_.on_content(item.object, content));
+    return {};
+  }
+
+  // Of equal messages in a folder, the first number that is free; or that of one which had another name until
+  // now.
+  Result<void> choose_copy(Item& item) {
+    for (item.copy = 0;; ++item.copy) {
+      KIN_TRY_ASSIGN(const auto known, replica_.find(item_id(item)));
+      if (!known || known->deleted || missing_.contains(known->local) || replaced_.contains(known->local))
+        return {};
+    }
+  }
+
+  Result<void> forget_entry_of(const std::string& folder, const KnownItem& known) {
+    KIN_TRY_ASSIGN(const auto seen, replica_.entry(folder, known.local));
+    if (seen && seen->item == known.id) replica_.forget_entry(folder, known.local);
+    return {};
+  }
+
+  // What was missing twice, or has other content where it was, and did not turn up under another name.
+  Result<void> remove_missing(const std::string& folder) {
+    for (const auto& [local, before] : replaced_) {
+      KIN_TRY_ASSIGN(const auto now, replica_.entry(folder, local));
+      KIN_TRY_ASSIGN(const auto known, replica_.find(before.item));
+      if (now && now->item != before.item && known && known->local == local)
+        KIN_TRY(remove_item(before.item));
+    }
+    replaced_.clear();
+    for (const auto& [local, seen] : missing_) {
+      KIN_TRY_ASSIGN(const auto known, replica_.find(seen.item));
+      if (known && !known->deleted && known->local == local) KIN_TRY(remove_item(seen.item));
+      replica_.forget_entry(folder, local);
+      KIN_TRY(commit_some());
+    }
+    missing_.clear();
+    return {};
+  }
+
+  Result<void> remove_all(const std::string& folder) {
+    missing_.clear();
+    replaced_.clear();
+    KIN_TRY_ASSIGN(Replica::EntryCursor row, replica_.entries_of(folder));
+    while (row.valid()) {
+      missing_[row.local()] = row.seen();
+      KIN_TRY(row.next());
+    }
+    return remove_missing(folder);
+  }
+
+  Result<void> remove_item(const ItemId& id) {
+    KIN_TRY_ASSIGN(auto known, replica_.find(id));
+    if (!known || known->deleted) return {};
+    known->deleted = true;
+    known->local.clear();
+    known->stamp = replica_.next_stamp();
+    ++counts_.removed;
+    return replica_.set(*std::move(known));
+  }
+
+  void skip(const std::string& what, const Error& error) {
+    ++counts_.skipped;
+    if (observer_.on_skipped) observer_.on_skipped(what, error);
+  }
+
+  Result<void> commit_some() {
+    return replica_.uncommitted_bytes() < kCommitBytes ? Result<void>() : replica_.commit(false);
+  }
+
+  SyncStore& store_;
+  const bool is_mail_;
+  Replica& replica_;
+  const ScanObserver& observer_;
+  const std::stop_token& stop_;
+  ScanCounts counts_;
+  // Of the folder that is being looked at: entries that are not there, and those that were replaced.
+  std::map<std::string, SeenEntry> missing_, replaced_;
+};
+
+}  // namespace
+
+Result<ScanCounts> scan_store(SyncStore& store, bool is_mail, Replica& replica, const ScanObserver& observer,
+                              const std::stop_token& stop) {
+  return Scan(store, is_mail, replica, observer, stop).run();
+}
+
+}  // namespace kin::sync

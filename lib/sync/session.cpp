@@ -1,0 +1,579 @@
+#include "lib/sync/session.h"
+
+#include "lib/base/random.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <ctime>
+
+namespace kin::sync {
+namespace {
+
+constexpr std::size_t kFirstSymbols = 48;  // settle 20 differences without another turn
+constexpr std::size_t kMostSymbolsAtOnce = 200'000;
+constexpr std::uint64_t kMostUnackedBytes = 256 << 10;
+constexpr std::uint64_t kMostDeletions = 50, kMostDeletedPercent = 20;
+constexpr std::int64_t kMostPeerAgeSeconds = 180 * 86'400;
+constexpr std::uint64_t kMostNeeds = 1000;
+constexpr std::size_t kMostNeeded = 100'000;  // in one frame
+constexpr std::size_t kNamesFrameBytes = 256 << 10;
+constexpr std::size_t kReferenceBytes = 6;  // of an item in the difference
+
+std::uint64_t mix(std::uint64_t value) {
+  value += 0x9e3779b97f4a7c15;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31);
+}
+
+}  // namespace
+
+Session::Session(const SessionParts& parts, SessionOptions options, SessionObserver observer)
+    : parts_(parts), options_(std::move(options)), observer_(std::move(observer)) {
+  Outgoing::Observer out;
+  out.on_record = observer_.on_sent;
+  out.on_content = observer_.on_content;
+  out.on_skipped = observer_.on_skipped;
+  outgoing_ = std::make_unique<Outgoing>(parts_.replica, parts_.store, parts_.bases, parts_.formats, peer_,
+                                         false, std::move(out));
+  if (options_.is_initiator) {
+    ours_.dry_run = options_.dry_run;
+    ours_.allow_deletes = options_.allow_deletes;
+    ours_.direction = options_.direction;
+    ours_.to_initiator = options_.to_initiator;
+    ours_.compare = options_.compare;
+  }
+  ours_.kind = options_.kind;
+  ours_.replica = parts_.replica.id();
+  ours_.seen = parts_.replica.seen();
+  ours_.digest = parts_.replica.digest();
+  ours_.items = parts_.replica.live_items();
+  ours_.held = parts_.incoming.parts();
+  ours_.nonce = random_number();
+  if (!options_.is_initiator) return;
+  our_hello_ = encode_hello(ours_);
+  put(FrameType::hello, our_hello_);
+}
+
+bool Session::sends() const {
+  return options_.direction == Direction::both || options_.to_initiator != options_.is_initiator;
+}
+
+bool Session::receives() const {
+  return options_.direction == Direction::both || options_.to_initiator == options_.is_initiator;
+}
+
+Result<void> Session::receive(const Frame& frame) {
+  if (frame.type == FrameType::error)
+    return Error(ErrorCode::io, "the other end: " + printable(as_text(frame.payload)));
+  if (frame.type == FrameType::hello) return on_hello(frame.payload);
+  if (finished_ && frame.type == FrameType::ack)
+    return {};  // of the last parcels: the end has said it already
+  if (!greeted_ || finished_) return Error(ErrorCode::corrupt, "the other end sent a frame out of turn");
+  switch (frame.type) {
+    case FrameType::records:
+      if (their_end_ || !exchanges_) break;
+      return incoming_->records(frame.payload);
+    case FrameType::parcel: {
+      if (their_end_ || !exchanges_ || options_.dry_run || !receives()) break;
+      KIN_TRY(check_deletions());
+      if (observer_.on_content) observer_.on_content(frame.payload.size());
+      return incoming_->parcel(frame.payload);
+    }
+    case FrameType::ack: {
+      WireReader in(frame.payload);
+      const std::uint64_t parcels = in.varint();
+      KIN_TRY(in.finish("an acknowledgement"));
+      const std::uint64_t before = outgoing_->unacked_bytes();
+      outgoing_->acked(parcels);
+      acked_bytes_ += before - outgoing_->unacked_bytes();
+      return {};
+    }
+    case FrameType::need:
+      if (!exchanges_ || ++needs_received_ > kMostNeeds) break;
+      return on_need(frame.payload);
+    case FrameType::symbols:
+      return on_symbols(frame.payload);
+    case FrameType::more:
+      return on_more(frame.payload);
+    case FrameType::difference:
+      return on_difference(frame.payload);
+    case FrameType::end:
+      if (their_end_ || !exchanges_) break;
+      return on_end(frame.payload);
+    case FrameType::done:
+      return on_done(frame.payload);
+    default:
+      break;
+  }
+  return Error(ErrorCode::corrupt, "the other end sent a frame out of turn");
+}
+
+Result<void> Session::on_hello(ByteView payload) {
+  if (greeted_) return Error(ErrorCode::corrupt, "the other end greeted twice");
+  greeted_ = true;
+  KIN_TRY_ASSIGN(theirs_, decode_hello(payload));
+  their_hello_.assign(payload.begin(), payload.end());
+  if (theirs_.kind != ours_.kind && !options_.is_initiator) {  // who began tells it, and may know what to do
+    put(FrameType::hello, encode_hello(ours_));
+    finished_ = true;
+    return {};
+  }
+  if (theirs_.kind != ours_.kind) {
+    const auto name = [](std::uint8_t number) {
+      const StoreKind* const kind = find_store_kind(number);
+      return std::string(kind == nullptr ? "of a kind that this kin does not know" : kind->name);
+    };
+    return Error(
+        ErrorCode::invalid_argument,
+        fmt::format("the two stores are of different kinds: here {}, there {}; --kind sets it for both",
+                    name(ours_.kind), name(theirs_.kind)));
+  }
+  if (theirs_.replica == ours_.replica)
+    return Error(ErrorCode::invalid_argument, "both ends are the same store, or share one state");
+  const bool was_restored = theirs_.seen.last(ours_.replica) > parts_.replica.last_sequence();
+  if (was_restored) {
+    // The state here was restored from an older one: its next changes would have stamps that were used
+    // before.
+    KIN_TRY(parts_.replica.take_new_id());
+    ours_.replica = parts_.replica.id();
+    must_run_again_ = options_.is_initiator;
+    if (must_run_again_)
+      return Error(ErrorCode::io,
+                   "what is known of this store is older than what the other end has seen of it");
+  }
+  if (!options_.is_initiator) {
+    options_.direction = theirs_.direction;
+    options_.to_initiator = theirs_.to_initiator;
+    options_.dry_run = theirs_.dry_run;
+    options_.allow_deletes = theirs_.allow_deletes;
+    // Whom it has never finished an exchange with, it cannot tell by history what it has; but where one of
+    // the two has seen nothing that the other has not: so it is after a first exchange that was cut.
+    const bool is_stranger = !parts_.replica.peers().contains(theirs_.replica) &&
+                             !ours_.seen.is_within(theirs_.seen) && !theirs_.seen.is_within(ours_.seen);
+    ours_.compare = theirs_.compare || was_restored || options_.direction != Direction::both ||
+                    (is_stranger && ours_.items > 0 && theirs_.items > 0);
+    our_hello_ = encode_hello(ours_);
+    put(FrameType::hello, our_hello_);
+  }
+  options_.compare = options_.is_initiator ? theirs_.compare : ours_.compare;
+  if (ours_.digest == theirs_.digest) return agree();
+  return begin();
+}
+
+// Both have the same: then each has seen all that the other has.
+Result<void> Session::agree() {
+  finished_ = true;
+  outcome_.was_equal = outcome_.is_equal = true;
+  if (options_.dry_run) return {};
+  VersionSet seen = ours_.seen;
+  seen.add(theirs_.seen);
+  const auto peer = parts_.replica.peers().find(theirs_.replica);
+  if (seen == ours_.seen && peer != parts_.replica.peers().end() && peer->second.seen == seen) return {};
+  return unite(theirs_.seen, seen);
+}
+
+// All that the other end has seen was seen here as well, but for what could not be made.
+Result<void> Session::unite(const VersionSet& theirs, const VersionSet& peer_has) {
+  VersionSet seen = parts_.replica.seen();
+  seen.add(theirs);
+  if (incoming_)
+    for (const Stamp& stamp : incoming_->failed()) seen.remove(stamp);
+  if (!seen.fits() || !peer_has.fits())
+    return Error(ErrorCode::corrupt, "there are more replicas than can be");
+  parts_.replica.set_seen(std::move(seen));
+  parts_.replica.set_peer({theirs_.replica, peer_has, options_.peer_name, std::time(nullptr)});
+  KIN_TRY(parts_.replica.commit(true));
+  return parts_.replica.forget_deleted(std::time(nullptr) - kMostPeerAgeSeconds);
+}
+
+Result<void> Session::begin() {
+  const std::uint64_t source_items = sends() ? ours_.items : theirs_.items;
+  if (options_.direction == Direction::mirror && source_items == 0 && !options_.allow_deletes)
+    return Error(ErrorCode::invalid_argument,
+                 "the store that is to be mirrored is empty; nothing was changed (--allow-deletes empties "
+                 "the other one)");
+  peer_.seen = theirs_.seen;
+  const bool compare = options_.compare;
+  peer_.was_compared = compare;
+
+  Incoming::Observer in;
+  in.on_change = observer_.on_received;
+  in.on_conflict = observer_.on_conflict;
+  in.on_skipped = observer_.on_skipped;
+  in.on_content = [this](const ObjectId& object, ByteView content) {
+    return parts_.bases.add(object, content);
+  };
+  if (options_.direction != Direction::both && !receives())
+    in.on_announced = [this](const Item& item, const Stamp& stamp) { return on_announced(item, stamp); };
+  auto conflicts = options_.is_initiator ? Incoming::Conflicts::merge : Incoming::Conflicts::leave;
+  if (options_.direction == Direction::mirror && receives()) conflicts = Incoming::Conflicts::take;
+  if (options_.direction == Direction::mirror && !options_.is_initiator)
+    conflicts = Incoming::Conflicts::leave;
+  if (options_.direction == Direction::collect) conflicts = Incoming::Conflicts::leave;
+  if (options_.dry_run) conflicts = Incoming::Conflicts::rehearse;
+  incoming_ = std::make_unique<Incoming>(parts_.replica, parts_.store, parts_.trash, parts_.incoming,
+                                         parts_.formats, peer_, theirs_.replica, conflicts, std::move(in));
+  if (options_.dry_run) {
+    Outgoing::Observer out;
+    if (options_.is_initiator) out.on_record = observer_.on_sent;
+    out.on_skipped = observer_.on_skipped;
+    outgoing_ = std::make_unique<Outgoing>(parts_.replica, parts_.store, parts_.bases, parts_.formats, peer_,
+                                           true, std::move(out));
+  }
+  for (const auto& [object, bytes] : theirs_.held) outgoing_->set_held(object, bytes);
+  if (!compare) {
+    KIN_TRY(outgoing_->add_unseen());
+    if (options_.is_initiator) KIN_TRY(guard(outgoing_->deletions_by_folder(), true, "there"));
+    sending_ = exchanges_ = true;
+    return {};
+  }
+  Hasher hasher;
+  hasher.add(options_.is_initiator ? our_hello_ : their_hello_);
+  hasher.add(options_.is_initiator ? their_hello_ : our_hello_);
+  const Digest digest = hasher.finish();
+  WireReader in_key(digest);
+  key_ = in_key.u64();
+  if (!options_.is_initiator) return send_symbols(kFirstSymbols);
+  if (observer_.on_compared) observer_.on_compared();
+  decoder_ = std::make_unique<SymbolDecoder>(key_);
+  symbols_asked_for_ = kFirstSymbols;
+  return {};
+}
+
+Result<void> Session::on_need(ByteView payload) {
+  WireReader in(payload);
+  const std::size_t count = in.count(9);
+  if (count == 0 || count > kMostNeeded) in.fail();
+  for (std::size_t i = 0; i < count && !in.failed(); ++i) {
+    const ReplicaId replica = in.u64();
+    const std::uint64_t sequence = in.varint();
+    KIN_TRY(outgoing_->send_again({replica, sequence}));
+  }
+  end_sent_ = false;
+  return in.finish("a list of what is needed");
+}
+
+// -- sets compared
+
+ShortId Session::short_id(const Item& item) const {
+  const StateHash state = state_hash(item);
+  return mix(mix(state[0] ^ key_) + state[1]);
+}
+
+Result<std::vector<CodedSymbol>> Session::make_symbols(std::size_t first, std::size_t count) {
+  SymbolMaker maker(key_, first, count);
+  KIN_TRY(parts_.replica.for_each_live([&](const KnownItem& known) -> Result<void> {
+    maker.add(short_id(known.item));
+    return {};
+  }));
+  return maker.symbols();
+}
+
+Result<void> Session::send_symbols(std::size_t count) {
+  KIN_TRY_ASSIGN(const auto symbols, make_symbols(symbols_sent_, count));
+  WireWriter out;
+  out.varint(symbols_sent_);
+  out.varint(count);
+  encode_symbols(symbols, symbols_sent_, ours_.items, out);
+  symbols_sent_ += count;
+  put(FrameType::symbols, out.bytes());
+  return {};
+}
+
+Result<void> Session::on_symbols(ByteView payload) {
+  if (!decoder_) return Error(ErrorCode::corrupt, "the other end sent symbols that nobody asked for");
+  WireReader in(payload);
+  const std::uint64_t first = in.varint();
+  const std::size_t count = in.count(13);
+  if (first != decoder_->symbols() || count != symbols_asked_for_) in.fail();
+  if (in.failed()) return in.finish("symbols");
+  const auto theirs = decode_symbols(first, count, theirs_.items, in);
+  KIN_TRY(in.finish("symbols"));
+  KIN_TRY_ASSIGN(const auto ours, make_symbols(first, count));
+  decoder_->add(theirs, ours);
+  if (decoder_->done()) return resolve_difference();
+  const std::uint64_t enough = 3 * (ours_.items + theirs_.items) + 1000;
+  if (decoder_->failed() || decoder_->symbols() > enough)
+    return Error(ErrorCode::corrupt, "the two stores could not be compared; another run may find a way");
+  symbols_asked_for_ = std::clamp<std::size_t>(decoder_->likely_needed(), 16, kMostSymbolsAtOnce);
+  WireWriter out;
+  out.varint(symbols_asked_for_);
+  put(FrameType::more, out.bytes());
+  return {};
+}
+
+Result<void> Session::on_more(ByteView payload) {
+  WireReader in(payload);
+  const std::uint64_t count = in.varint_up_to(kMostSymbolsAtOnce);
+  KIN_TRY(in.finish("a request for symbols"));
+  // One at a time, and no more than could ever help.
+  const bool is_enough = symbols_sent_ > 3 * (ours_.items + theirs_.items) + kMostSymbolsAtOnce;
+  if (options_.is_initiator || !peer_.was_compared || exchanges_ || count == 0 || !out_.empty() || is_enough)
+    return Error(ErrorCode::corrupt, "the other end sent a frame out of turn");
+  return send_symbols(count);
+}
+
+// The initiator knows the difference: it asks for what only the other end has, and says what it has itself
+// that is different, so that of two states of one message only flags travel.
+Result<void> Session::resolve_difference() {
+  std::unordered_set<ShortId> ours(decoder_->only_ours().begin(), decoder_->only_ours().end());
+  KIN_TRY(parts_.replica.for_each_live([&](const KnownItem& known) -> Result<void> {
+    if (ours.contains(short_id(known.item))) only_ours_.push_back(known.id);
+    return {};
+  }));
+  peer_.different.insert(only_ours_.begin(), only_ours_.end());
+  WireWriter out;
+  out.u8(receives() ? 1 : 0);  // else only their names
+  std::vector<ShortId> wanted = decoder_->only_theirs();
+  std::sort(wanted.begin(), wanted.end());
+  out.varint(wanted.size());
+  for (const ShortId id : wanted) out.u64(id);
+  out.varint(only_ours_.size());
+  for (const ItemId& id : only_ours_) out.raw(ByteView(id).first(kReferenceBytes));
+  put(FrameType::difference, out.bytes());
+  decoder_.reset();
+  exchanges_ = true;
+  return {};
+}
+
+Result<void> Session::on_difference(ByteView payload) {
+  if (options_.is_initiator || !peer_.was_compared || exchanges_)
+    return Error(ErrorCode::corrupt, "the other end sent a frame out of turn");
+  WireReader in(payload);
+  const bool with_contents = in.u8() != 0;
+  std::unordered_set<ShortId> wanted;
+  const std::size_t count = in.count(8);
+  for (std::size_t i = 0; i < count; ++i) wanted.insert(in.u64());
+  std::vector<Bytes> theirs(in.count(kReferenceBytes));
+  for (Bytes& reference : theirs) {
+    const ByteView bytes = in.raw(kReferenceBytes);
+    reference.assign(bytes.begin(), bytes.end());
+  }
+  KIN_TRY(in.finish("a difference"));
+  std::vector<ItemId> items;
+  KIN_TRY(parts_.replica.for_each_live([&](const KnownItem& known) -> Result<void> {
+    if (wanted.contains(short_id(known.item))) items.push_back(known.id);
+    return {};
+  }));
+  peer_.different.insert(items.begin(), items.end());
+  for (const Bytes& reference : theirs) {
+    KIN_TRY_ASSIGN(const auto found, parts_.replica.find_by_prefix(reference, 4));
+    for (const KnownItem& known : found)
+      if (peer_.different.contains(known.id)) peer_.elsewise.insert(known.id);
+  }
+  sending_ = exchanges_ = true;
+  if (with_contents) return outgoing_->add(items);
+  std::vector<Record> names;
+  std::size_t bytes = 0;
+  for (const ItemId& id : items) {
+    KIN_TRY_ASSIGN(const auto known, parts_.replica.find(id));
+    if (known) names.push_back({Record::Kind::announce, known->stamp, {}, {}, {}, known->item});
+    if (known) bytes += record_bytes(names.back());
+    if (bytes < kNamesFrameBytes && id != items.back()) continue;
+    put(FrameType::records, encode_records(names));
+    names.clear();
+    bytes = 0;
+  }
+  return {};
+}
+
+// One direction, to the other end: an item of its own that is not as it is here, or is not here at all.
+Result<void> Session::on_announced(const Item& item, const Stamp& stamp) {
+  const ItemId id = item_id(item);
+  dealt_with_.insert(id);
+  if (options_.direction != Direction::mirror) return {};
+  KIN_TRY_ASSIGN(auto known, parts_.replica.find(id));
+  if (options_.dry_run) {
+    const bool is_here = known && !known->deleted;
+    if (observer_.on_sent)
+      observer_.on_sent({is_here ? Record::Kind::update : Record::Kind::remove, stamp, {}, {}, {}, item});
+    return {};
+  }
+  if (!known || known->deleted) {
+    KnownItem gone = known ? *std::move(known) : KnownItem{};
+    gone.id = id;
+    gone.item = item;
+    gone.deleted = true;
+    gone.stamp = parts_.replica.next_stamp();
+    KIN_TRY(parts_.replica.set(std::move(gone)));
+  }
+  return outgoing_->add_merged(id, stamp);
+}
+
+// -- the end
+
+Result<void> Session::guard(const std::map<std::string, std::uint64_t>& deletions, bool are_gone,
+                            const char* where) {
+  if (options_.allow_deletes || options_.dry_run) return {};
+  std::uint64_t all = 0;
+  bool is_many = false;
+  for (const auto& [folder, count] : deletions) {
+    all += count;
+    is_many |= count > kMostDeletions;
+  }
+  if (!is_many && all <= kMostDeletions) return {};
+  std::map<std::string, std::uint64_t> live;
+  std::uint64_t all_live = 0;
+  KIN_TRY(parts_.replica.commit(false));
+  KIN_TRY(parts_.replica.for_each_live([&](const KnownItem& known) -> Result<void> {
+    ++live[known.item.folder];
+    ++all_live;
+    return {};
+  }));
+  const auto refuse = [&](const std::string& what, std::uint64_t count, std::uint64_t left) -> Result<void> {
+    const std::uint64_t before = are_gone ? left + count : left;
+    if (count <= kMostDeletions || count * 100 <= before * kMostDeletedPercent) return {};
+    return Error(
+        ErrorCode::invalid_argument,
+        fmt::format(
+            "this would delete {} of {} items of {} {}; nothing was deleted (--allow-deletes lets it)",
+            grouped(count), grouped(before), what, where));
+  };
+  for (const auto& [folder, count] : deletions)
+    KIN_TRY(
+        refuse(folder.empty() ? "the root folder" : "the folder " + printable(folder), count, live[folder]));
+  return refuse("the store", all, all_live);
+}
+
+Result<void> Session::check_deletions() {
+  if (!incoming_->wants_to_delete()) return {};
+  KIN_TRY(guard(incoming_->deletions_by_folder(), false, "here"));
+  incoming_->allow_deletions();
+  return {};
+}
+
+Result<void> Session::take_merged() {
+  if (options_.dry_run) return {};
+  for (const auto& [id, replaces] : incoming_->take_merged()) {
+    dealt_with_.insert(id);
+    KIN_TRY(outgoing_->add_merged(id, replaces));
+  }
+  return {};
+}
+
+// True: some of what came could not be used, and another end will follow.
+bool Session::ask_for_needed() {
+  const std::vector<Stamp> needed = incoming_->take_needed();
+  if (needed.empty()) return false;
+  ++needs_sent_;
+  WireWriter out;
+  out.varint(needed.size());
+  for (const Stamp& stamp : needed) {
+    out.u64(stamp.replica);
+    out.varint(stamp.sequence);
+  }
+  put(FrameType::need, out.bytes());
+  their_end_.reset();
+  return true;
+}
+
+Result<void> Session::settle() {
+  if (!incoming_) return {};
+  if (incoming_->waiting_bytes() > 0) KIN_TRY(incoming_->flush());
+  if (incoming_->parcels() > acks_sent_) {
+    acks_sent_ = incoming_->parcels();
+    ask_for_needed();
+    WireWriter out;
+    out.varint(acks_sent_);
+    put(FrameType::ack, out.bytes());
+  }
+  return {};
+}
+
+Result<void> Session::on_end(ByteView payload) {
+  KIN_TRY_ASSIGN(their_end_, decode_end(payload));
+  if (their_end_->needs < needs_sent_) {  // it was sent before what was asked for: another one follows
+    their_end_.reset();
+    return {};
+  }
+  outcome_.planned_bytes_in = their_end_->planned_bytes;
+  KIN_TRY(check_deletions());
+  KIN_TRY(incoming_->flush());
+  if (ask_for_needed()) return {};
+  return conclude_receiving();
+}
+
+Result<void> Session::conclude_receiving() {
+  KIN_TRY(take_merged());
+  if (options_.is_initiator) {
+    if (!peer_.was_compared) return {};
+    // Now it is known which of ours the other end has in another state.
+    std::vector<ItemId> rest;
+    for (const ItemId& id : only_ours_)
+      if (!dealt_with_.contains(id) && !incoming_->was_told_of(id)) rest.push_back(id);
+    if (options_.direction == Direction::mirror && receives()) {
+      for (const ItemId& id : rest) KIN_TRY(incoming_->remove_own(id));
+      KIN_TRY(check_deletions());
+      KIN_TRY(incoming_->flush());
+    } else if (sends()) {
+      KIN_TRY(outgoing_->add(rest));
+      KIN_TRY(guard(outgoing_->deletions_by_folder(), true, "there"));
+    }
+    sending_ = true;
+    return {};
+  }
+  // The initiator's end is that of all.
+  KIN_TRY(incoming_->settle_left(their_end_->seen));
+  if (!options_.dry_run && options_.direction != Direction::collect)
+    KIN_TRY(unite(their_end_->seen, their_end_->seen));
+  End done;
+  done.seen = parts_.replica.seen();
+  for (const Stamp& stamp : outgoing_->unsent()) done.seen.remove(stamp);
+  done.digest = parts_.replica.digest();
+  put(FrameType::done, encode_end(done));
+  outcome_.is_equal = done.digest == their_end_->digest;
+  finished_ = true;
+  return {};
+}
+
+Result<void> Session::on_done(ByteView payload) {
+  if (!options_.is_initiator || !end_sent_)
+    return Error(ErrorCode::corrupt, "the other end sent a frame out of turn");
+  KIN_TRY_ASSIGN(const End done, decode_end(payload));
+  outcome_.is_equal = done.digest == parts_.replica.digest();
+  finished_ = true;
+  if (options_.dry_run || options_.direction == Direction::collect) return {};
+  outcome_.peer_failed = !parts_.replica.seen().is_within(done.seen);
+  return unite(done.seen, done.seen);
+}
+
+Result<std::optional<Bytes>> Session::next() {
+  if (!out_.empty()) {
+    Bytes frame = std::move(out_.front());
+    out_.pop_front();
+    return std::optional<Bytes>(std::move(frame));
+  }
+  if (!sending_ || end_sent_ || finished_) return std::optional<Bytes>();
+  if (options_.dry_run && options_.is_initiator) {
+    for (;;) {  // it is told, and not sent
+      KIN_TRY_ASSIGN(const auto frame, outgoing_->next_frame());
+      if (!frame) break;
+      outcome_.planned_bytes_out += frame->size();
+    }
+  } else if (!outgoing_->empty()) {
+    if (outgoing_->next_is_parcel() && outgoing_->unacked_bytes() >= kMostUnackedBytes && !options_.dry_run)
+      return std::optional<Bytes>();
+    KIN_TRY_ASSIGN(auto frame, outgoing_->next_frame());
+    if (frame) return frame;
+  }
+  // The initiator has the last word, since it may have merged something.
+  if (options_.is_initiator && !their_end_) return std::optional<Bytes>();
+  end_sent_ = true;
+  End end;
+  end.seen = parts_.replica.seen();
+  for (const Stamp& stamp : outgoing_->unsent()) end.seen.remove(stamp);
+  end.digest = parts_.replica.digest();
+  end.needs = needs_received_;
+  outcome_.content_bytes_out = outgoing_->totals().content_bytes;
+  if (options_.dry_run) end.planned_bytes = outgoing_->totals().parcel_bytes;
+  return std::optional<Bytes>(encode_frame(FrameType::end, encode_end(end)));
+}
+
+void Session::abandon() {
+  // Deletions that were not checked stay undone.
+  if (incoming_ && !options_.dry_run) static_cast<void>(incoming_->flush().has_value());
+}
+
+}  // namespace kin::sync

@@ -1,0 +1,577 @@
+#!/usr/bin/env bash
+# kin sync: the four kinds of stores, both ways, one way, dry; deletions; cut links, killed ends, mail that comes in
+# meanwhile; and what it says of bad input. Names of parts as arguments: only those.
+source "$(dirname "$0")/lib.sh"
+unset XDG_STATE_HOME
+slow_link=$root/tests/support/slow_link.py
+
+# stores.py deliver KIND STORE FOLDER FIRST COUNT: messages, by number; the text follows from it.
+# stores.py same KIND A B [COUNT]: the same messages with the same flags, each once in a folder; so many in all. Of
+# trees: the same files, directories and links.
+# stores.py list KIND STORE: one line each.
+cat >stores.py <<'PYTHON'
+import collections, os, random, re, sys
+
+def message(number):
+    chance = random.Random(number)
+    words = [chance.choice("kin mail sync one two three four five six seven list patch".split()) for _ in range(120 + number % 200)]
+    text = "\n".join(" ".join(words[i : i + 10]) for i in range(0, len(words), 10))
+    return (f"From: u{number % 7}@example.org\nSubject: message {number}\nMessage-ID: <{number}@example.org>\n"
+            f"Date: Thu, 14 Apr 2005 {number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02} +0000\n\n{text}\n").encode()
+
+def name(number, flags="S"):
+    return f"{1113400700 + number}.M{140891 + number}P18951.mail.example.org,S={len(message(number))}:2,{flags}"
+
+def directory(kind, store, folder):
+    return os.path.join(store, ("." + folder if kind == "maildir" else folder) if folder else "")
+
+def deliver(kind, store, folder, first, count):
+    at = directory(kind, store, folder)
+    numbers = range(first, first + count)
+    if kind == "maildir":
+        for part in ("cur", "new", "tmp"):
+            os.makedirs(f"{at}/{part}", exist_ok=True)
+        for number in numbers:
+            with open(f"{at}/tmp/{name(number)}", "wb") as out:
+                out.write(message(number))
+            os.rename(f"{at}/tmp/{name(number)}", f"{at}/cur/{name(number)}")
+    elif kind == "mh":
+        os.makedirs(at, exist_ok=True)
+        last = max((int(n) for n in os.listdir(at) if n.isdigit()), default=0)
+        for i, number in enumerate(numbers, last + 1):
+            open(f"{at}/{i}", "wb").write(message(number))
+    elif kind == "mbox":
+        if folder:
+            os.makedirs(store, exist_ok=True)
+        with open(at if folder else store, "ab") as out:
+            for number in numbers:
+                out.write(b"From u@example.org Thu Apr 14 00:00:00 2005\n" + message(number) + b"\n")
+    else:
+        os.makedirs(at, exist_ok=True)
+        for number in numbers:
+            open(f"{at}/file {number}.txt", "wb").write(message(number))
+
+def unseen(folder):
+    """The numbers of that sequence."""
+    numbers = set()
+    if os.path.exists(f"{folder}/.mh_sequences"):
+        for line in open(f"{folder}/.mh_sequences"):
+            if line.startswith("unseen:"):
+                for part in line.split(":")[1].split():
+                    first, _, last = part.partition("-")
+                    numbers |= set(range(int(first), int(last or first) + 1))
+    return numbers
+
+def messages(kind, store):
+    """(folder, flags, content) of each."""
+    found = []
+    if kind == "mbox" and os.path.isfile(store):
+        data = open(store, "rb").read()
+        for part in re.split(rb"(?:\A|\n)From [^\n]*\n", data)[1:]:
+            status = "".join(sorted(b"".join(re.findall(rb"^(?:X-)?Status: (\w+)$", part, re.M)).decode()))
+            found.append(("", status, re.sub(rb"(?m)^(X-)?(Status|UID|Keywords|IMAPbase|IMAP): [^\n]*\n", b"", part).strip()))
+        return found
+    for top, directories, names in os.walk(store):
+        here = os.path.relpath(top, store)
+        for each in names:
+            path = os.path.join(top, each)
+            if kind == "maildir" and os.path.basename(top) in ("cur", "new"):
+                flags = each.split(":2,")[1] if ":2," in each else ""
+                found.append((os.path.dirname(here), flags, open(path, "rb").read()))
+            elif kind == "mh" and each.isdigit():
+                found.append((here, "unseen" if int(each) in unseen(top) else "", open(path, "rb").read()))
+        if kind == "tree":
+            for each in directories + names:
+                path = os.path.join(top, each)
+                info = os.lstat(path)
+                content = os.readlink(path).encode() if os.path.islink(path) else b"" if os.path.isdir(path) else open(path, "rb").read()
+                state = "link" if os.path.islink(path) else f"{info.st_mode:o}" + ("" if os.path.isdir(path) else f" {info.st_mtime_ns}")
+                found.append((os.path.join(here, each), state, content))
+    return found
+
+def check_same(kind, a, b, count=None):
+    a, b = (collections.Counter(messages(kind, store)) for store in (a, b))
+    for store in (a, b):
+        twice = [(key[0], key[2][:90]) for key, n in store.items() if n > 1]
+        assert not twice, f"{len(twice)} are there twice: {twice[:3]}"
+        contents = collections.Counter(key[2] for key in store)
+        if kind != "tree":
+            twice = [key[:90] for key, n in contents.items() if n > 1]
+            assert not twice, f"{len(twice)} are there in two states or folders: {twice[:3]}"
+    only = [[(key[0], key[1], key[2][:90]) for key in x - y] for x, y in ((a, b), (b, a))]
+    assert a == b, f"only in the first: {len(only[0])} {only[0][:3]}; only in the second: {len(only[1])} {only[1][:3]}"
+    assert count is None or len(a) == int(count), f"{len(a)} instead of {count}"
+
+if __name__ == "__main__":
+    what, *rest = sys.argv[1:]
+    if what == "deliver":
+        deliver(*rest[:3], *map(int, rest[3:]))
+    elif what == "same":
+        check_same(*rest)
+    else:
+        for folder, flags, content in sorted(messages(*rest)):
+            print(folder, flags, re.findall(rb"Message-ID: (\S+)", content))
+PYTHON
+stores() { python3 -B stores.py "$@" 2>err || fail "stores $*"; }
+# flag DIRECTORY NUMBER FLAGS: of the message whose name begins with 1113400NUMBER.
+flag() {
+  local path
+  path=$(echo "$1/1113400$2".*)
+  mv "$path" "${path%:2,*}:2,$3"
+}
+# has DIRECTORY PATTERN: one file of such a name.
+has() { [ "$(find "$1" -name "$2" | wc -l)" = 1 ] || fail "no $2 in $1"; }
+# mails DIRECTORY: how many.
+mails() { find "$1" -type f \( -path '*/cur/*' -o -path '*/new/*' \) | wc -l; }
+# refused ARG...: it fails, by itself and soon.
+refused() {
+  local code=0
+  timeout 20 "$KIN" "$@" >out 2>err || code=$?
+  [ "$code" != 0 ] && [ "$code" -lt 124 ] || fail "kin $*: exit code $code"
+}
+# counts: what the last JSON line says was done, in one line.
+counts() { tail -n 1 out | python3 -c 'import json,sys; print(json.dumps(json.load(sys.stdin)["folders"], sort_keys=True))'; }
+# fresh NAME: a directory of that name to be in, with nothing known of any store.
+fresh() { rm -rf "${work:?}/$1" "$work/.local"; mkdir "$work/$1"; cp "$work/stores.py" "$work/$1"; cd "$work/$1"; }
+
+# Each kind: first, nothing to do, changes both ways, nothing to do.
+part_kinds() {
+  local kind
+  local -A total=([maildir]=21 [mh]=21 [mbox]=17 [tree]=24)  # of a tree: also directories and a link
+  for kind in maildir mh mbox tree; do
+    fresh "$kind"
+    local folder=''
+    [ "$kind" = mbox ] || folder=lists
+    stores deliver "$kind" a '' 1 10; [ -z "$folder" ] || stores deliver "$kind" a "$folder" 11 5
+    run 0 sync --kind "$kind" a b; says 'both ends have the same now'
+    stores same "$kind" a b
+    run 0 sync --kind "$kind" a b; says 'nothing to do'
+    run 0 sync --kind "$kind" b a; says 'nothing to do'
+    stores deliver "$kind" a '' 101 3; stores deliver "$kind" b "$folder" 201 4
+    case $kind in
+      maildir) flag a/cur 701 FS; rm b/cur/1113400702.*; mv a/cur/1113400703.* a/.lists/cur/ ;;
+      mh) rm b/2; mv a/3 a/lists/99; printf 'unseen: 4-5\n' >a/.mh_sequences ;;
+      mbox) sed -i '0,/^Subject: message 1$/s//Status: RO\n&/' a ;;
+      tree) rm 'b/file 2.txt'; mv 'a/file 3.txt' 'a/lists/moved.txt'; echo more >>'b/file 4.txt'; mkdir a/empty; ln -s 'file 1.txt' b/link; chmod 755 'a/file 5.txt' ;;
+    esac
+    run 0 --json sync --kind "$kind" a b
+    [ "$(field is_equal)" = True ] || fail "not equal"
+    stores same "$kind" a b "${total[$kind]}"
+    case $kind in
+      maildir) has b/cur '1113400701.*:2,FS'; has b/.lists/cur '1113400703.*'; [ "$(find a -name '1113400702.*')" = '' ] || fail "not deleted" ;;
+      mh) [ "$(python3 -B stores.py list mh b | grep -c unseen)" = 2 ] || fail "no sequence" ;;
+      mbox) [ "$(grep -c '^Status: RO' b)" = 1 ] || fail "no flag" ;;
+      tree) [ -d b/empty ] && [ -L a/link ] && [ -x 'b/file 5.txt' ] || fail "not the changes" ;;
+    esac
+    run 0 sync --kind "$kind" a b; says 'nothing to do'
+  done
+  # What the store is, is found out, also if one end is empty or not there yet.
+  local first
+  for kind in maildir mh tree; do
+    fresh found; stores deliver "$kind" full '' 1 5; [ "$kind" != mh ] || echo 'cur: 1' >full/.mh_sequences
+    mkdir empty; cp -r full first
+    run 0 sync full new; stores same "$kind" full new 5
+    run 0 sync first empty; stores same "$kind" first empty 5
+    for first in new2 empty2; do
+      [ "$first" = new2 ] || mkdir "$first"
+      run 0 sync "$first" full; stores same "$kind" "$first" full 5
+    done
+  done
+  fresh found; stores deliver mbox box '' 1 5
+  run 0 sync box new; stores same mbox box new 5
+  run 0 sync new2 box; stores same mbox box new2 5
+}
+
+# Both have changed a file: both contents are kept, at both ends, and told of.
+part_conflict() {
+  fresh conflict; stores deliver tree a '' 1 3
+  run 0 sync --kind tree a b
+  echo here >'a/file 1.txt'; echo there >'b/file 1.txt'
+  rm 'a/file 2.txt'; echo kept >>'b/file 2.txt'
+  run 0 --json sync --kind tree a b
+  grep -q 'conflict' err || fail "no word of the conflict"
+  python3 - <<'PYTHON'
+import json
+line = json.loads(open("out").read().splitlines()[-1])
+assert line["message_type"] == "sync" and line["is_equal"] and sum(row["conflicts"] for row in line["folders"]) >= 1, line
+PYTHON
+  stores same tree a b
+  [ "$(cat a/* | grep -cx here)" = 1 ] && [ "$(cat a/* | grep -cx there)" = 1 ] || fail "a content was lost or doubled"
+  grep -q kept 'a/file 2.txt' || fail "a change was deleted"
+  run 0 sync --kind tree a b; says 'nothing to do'
+  # Flags have no conflicts: each is merged on its own.
+  stores deliver maildir m '' 1 2; run 0 sync m n
+  flag m/cur 701 FS; flag n/cur 701 RS
+  run 0 sync m n; stores same maildir m n 2
+  has m/cur '1113400701.*:2,FRS'
+}
+
+# Dry runs say what the real ones do, and do nothing.
+part_dry() {
+  local kind listed dry
+  for kind in maildir tree; do
+    fresh dry; stores deliver "$kind" a '' 1 20; stores deliver "$kind" a one 21 10
+    run 0 --json sync -n --kind "$kind" a b; dry=$(counts)
+    [ ! -e b ] || [ -z "$(ls -A b)" ] || fail "a dry run has made something"
+    run 0 --json sync --kind "$kind" a b; [ "$dry" = "$(counts)" ] || fail "dry: $dry, real: $(counts)"
+    stores deliver "$kind" a '' 101 3; stores deliver "$kind" b one 201 4
+    if [ "$kind" = maildir ]; then
+      flag a/cur 701 FS; rm b/cur/1113400702.*; mv b/cur/1113400703.* b/.one/cur/
+    else
+      rm 'b/file 2.txt'; mv 'b/file 3.txt' b/one/; echo x >>'a/file 1.txt'; echo y >>'b/file 6.txt'; echo z >>'a/file 5.txt'
+    fi
+    listed=$(find a b -printf '%p %T@ %C@ %s\n' | LC_ALL=C sort)
+    run 0 --json sync -n --kind "$kind" a b; dry=$(counts)
+    [ "$(field dry_run)" = True ] || fail "is no dry run"
+    [ "$listed" = "$(find a b -printf '%p %T@ %C@ %s\n' | LC_ALL=C sort)" ] || fail "a dry run has changed something"
+    run 0 --json sync -n --kind "$kind" a b; [ "$dry" = "$(counts)" ] || fail "a second dry run says something else"
+    run 0 --json sync --kind "$kind" a b; [ "$dry" = "$(counts)" ] || fail "dry: $dry, real: $(counts)"
+    stores same "$kind" a b
+    run 0 sync -n --kind "$kind" a b; says 'nothing to do'
+  done
+}
+
+part_one_way() {
+  local kind
+  for kind in maildir tree; do
+    fresh one; stores deliver "$kind" a '' 1 10; stores deliver "$kind" b '' 8 5; stores deliver "$kind" c '' 8 5
+    cp -rp a before
+    run 0 sync --kind "$kind" --collect a b; stores same "$kind" a before 10
+    [ "$(python3 -B stores.py list "$kind" b | wc -l)" = 12 ] || fail "collect has lost or doubled something"
+    [ "$kind" = tree ] || rm a/cur/1113400701.*
+    [ "$kind" = maildir ] || rm 'a/file 1.txt'
+    run 0 sync --kind "$kind" --collect a b
+    [ "$(python3 -B stores.py list "$kind" b | wc -l)" = 12 ] || fail "collect has deleted"
+    cp -rp a before2
+    run 0 sync --kind "$kind" --mirror a c; stores same "$kind" a c 9; stores same "$kind" a before2 9
+    stores deliver "$kind" c '' 301 2
+    run 0 sync --kind "$kind" --mirror a c; stores same "$kind" a c 9
+  done
+  # A name that is mistyped is no empty store that another is made like.
+  fresh one; stores deliver maildir a '' 1 5
+  refused sync --mirror typo a; refused sync --mirror --kind maildir typo2 a
+  [ "$(mails a)" = 5 ] || fail "mirrored what is not there"
+}
+
+# Much that is deleted at once is asked for twice, and comes back if it was a mistake.
+part_deletions() {
+  fresh deletions; stores deliver maildir a '' 1 120; stores deliver maildir a small 121 5
+  run 0 sync a b
+  find a/cur -name '11134007[0-7]*' -delete
+  [ "$(mails a/cur)" -lt 60 ] || fail "too few deleted"
+  local left; left=$(mails a)
+  run 2 sync a b; says allow-deletes
+  [ "$(mails a)" = "$left" ] && [ "$(mails b)" = 125 ] || fail "something was changed"
+  run 2 sync b a; says allow-deletes
+  [ "$(mails a)" = "$left" ] && [ "$(mails b)" = 125 ] || fail "something was changed"
+  run 0 sync --allow-deletes a b; stores same maildir a b "$left"
+  run 0 sync a b; says 'nothing to do'
+  # One message is deleted there, and comes back from the trash there; then here.
+  fresh trash; stores deliver maildir a '' 1 5; run 0 sync a b
+  cp a/cur/1113400703.* kept
+  rm a/cur/1113400703.*
+  run 0 sync a b; stores same maildir a b 4
+  run 0 sync --restore-trash b; says '1 item'
+  [ "$(mails b)" = 5 ] || fail "it did not come back"
+  cmp kept b/cur/1113400703.* || fail "not what it was"
+  run 0 sync a b; stores same maildir a b 5
+  run 0 sync --restore-trash b; says '0 items'
+  # A store that has gone as a whole is a disk that is not mounted, and no wish.
+  rm -r b; refused sync a b; [ "$(mails a)" = 5 ] || fail "deleted after the other store had gone"
+  fresh gone; stores deliver tree a '' 1 5; run 0 sync --kind tree a b
+  rm -r b; refused sync --kind tree a b; [ "$(find a -type f | wc -l)" = 5 ] || fail "deleted after the other store had gone"
+  rm -rf b; refused sync --kind tree b a; [ "$(find a -type f | wc -l)" = 5 ] || fail "deleted after the other store had gone"
+}
+
+part_status() {
+  fresh status; stores deliver maildir a '' 1 5
+  run 0 sync --status a; says 'no exchange yet'
+  run 0 sync a b
+  run 0 sync --status a; says '5 items'; says '0 changes to send'
+  run 0 --json sync --status a b
+  python3 - "$PWD" <<'PYTHON'
+import json, sys
+lines = [json.loads(line) for line in open("out")]
+assert [line["path"] for line in lines] == [sys.argv[1] + "/a", sys.argv[1] + "/b"], lines
+assert all(line["kind"] == "maildir" and line["items"] == 5 and len(line["peers"]) == 1 for line in lines), lines
+PYTHON
+  # To ask is not to make.
+  "$KIN" sync --status none >out 2>err || true; [ ! -e none ] || fail "--status has made a store"
+  "$KIN" sync --restore-trash none >out 2>err || true; [ ! -e none ] || fail "--restore-trash has made a store"
+}
+
+# Indexes of mail programs are of one store only; what they keep in tmp is theirs.
+part_foreign() {
+  fresh foreign; stores deliver maildir a '' 1 3; stores deliver maildir a lists 4 2
+  local file
+  for file in dovecot-uidlist dovecot-uidvalidity dovecot-uidvalidity.4f dovecot.index dovecot.index.log dovecot.index.cache \
+    dovecot.list.index .uidvalidity .isyncuidmap.db .mbsyncstate maildirsize courierimapuiddb courierimapsubscribed; do
+    echo x >"a/$file"; echo x >"a/.lists/$file"
+  done
+  mkdir -p a/.notmuch/xapian; echo x >a/.notmuch/xapian/db; echo half >a/tmp/unfinished; echo half >a/.lists/tmp/unfinished
+  run 0 sync a b; stores same maildir a b 5
+  [ -z "$(find b -name '*dovecot*' -o -name '*uidvalidity*' -o -name '.isync*' -o -name '.mbsync*' -o -name maildirsize -o \
+    -name '*courier*' -o -name '*notmuch*' -o -name unfinished)" ] || { find b >err; fail "an index was copied"; }
+  [ -e a/tmp/unfinished ] && [ -e a/.lists/tmp/unfinished ] || fail "a file of another program was removed"
+}
+
+# link ARGS...: kin through the link, which has these arguments.
+link() { local options=$1; shift; "$KIN" "$@" --remote-kin "$KIN" --ssh-command "$slow_link $options --as-ssh"; }
+
+wire() { python3 -c 'import json; told = json.load(open("count.json")); print(told["there"] + told["back"])'; }
+
+# The link is cut after so many bytes: what follows makes up for it.
+part_cut() {
+  fresh cut; stores deliver maildir a '' 1 100; stores deliver maildir b '' 101 60
+  local bytes code cuts=0 whole total
+  for bytes in 1 20 46 100 300 1000 2500 5000 10000 15000 20000 30000 40000 60000; do
+    code=0; link "--cut-after $bytes --count count.json" sync a "there:$PWD/b" >out 2>err || code=$?
+    grep -q '"was_cut": true' count.json || break  # all is there
+    cuts=$((cuts + 1))
+    [ "$code" = 1 ] || fail "exit code $code after a cut at $bytes"
+    [ "$(find b/cur b/new -size 0 | wc -l)" = 0 ] || fail "half a message"
+  done
+  [ "$cuts" -ge 6 ] || fail "only $cuts cuts"
+  code=0; link '' sync a "there:$PWD/b" >out 2>err || code=$?
+  [ "$code" = 0 ] || fail "exit code $code"
+  stores same maildir a b 160
+  # What had arrived is not sent once more: 32 KiB are lost at most.
+  rm -rf a b "$work/.local"; stores deliver maildir a '' 1 5; stores deliver maildir c '' 1 5; run 0 sync a b; run 0 sync c d
+  stores deliver maildir a '' 1001 500; stores deliver maildir c '' 1001 500
+  link '--count count.json' sync c "there:$PWD/d" >out 2>err || fail "sync through the link"
+  whole=$(wire)
+  link '--cut-after 50000 --count count.json' sync a "there:$PWD/b" >out 2>err && fail "not cut"
+  total=$(wire)
+  link '--count count.json' sync a "there:$PWD/b" >out 2>err || fail "sync after a cut"
+  total=$((total + $(wire)))
+  stores same maildir a b 505
+  [ "$total" -lt $((whole + 34000)) ] || fail "$total bytes for what takes $whole"
+  # Changes of every sort, cut anywhere.
+  for bytes in 47 100 250 350 600; do
+    rm -rf a b .local "$work/.local"; stores deliver maildir a '' 1 60; run 0 sync a b
+    for i in 701 702 703 704 705 706; do flag a/cur "$i" FS; done; rm a/cur/111340071*
+    mkdir -p b/.new/{cur,new,tmp}; mv b/cur/111340072* b/.new/cur; stores deliver maildir b '' 301 2
+    link "--cut-after $bytes" sync a "there:$PWD/b" >out 2>err || true
+    code=0; link '' sync a "there:$PWD/b" >out 2>err || code=$?
+    [ "$code" = 0 ] || fail "exit code $code after a cut at $bytes"
+    stores same maildir a b 52
+    [ "$(mails a/.new/cur)" = 10 ] && [ "$(find b/cur -name '*:2,FS' | wc -l)" = 6 ] || fail "not the changes"
+  done
+}
+
+# Either end is killed at any moment, with changes of every sort on both sides: the next run makes up for it.
+part_kill() {
+  fresh kill; mkdir a b
+  cat >kill.py <<'PYTHON'
+import glob, os, random, signal, subprocess, sys, time
+from stores import check_same, deliver, messages, name
+kin = sys.argv[1]
+seed = int(os.environ.get("KIN_TEST_SEED", time.time_ns() % 1_000_000))
+print("seed", seed)
+chance = random.Random(seed)
+deliver("maildir", "a", "", 0, 200)
+for store in "ab":
+    deliver("maildir", store, "sub", 0, 0)
+
+def sync():
+    return subprocess.Popen([kin, "sync", "a", "b"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+
+def converge():
+    for _ in range(50):
+        run = sync()
+        said = run.communicate()[1].decode()
+        if run.returncode in (0, 2, 3):
+            return run.returncode, said
+        assert "under way" in said, said  # the end that was left has not noticed yet
+        time.sleep(0.1)
+    raise AssertionError(said)
+
+began = time.monotonic()
+code, said = converge()
+assert code == 0, said
+seconds = time.monotonic() - began
+free = list(range(200))
+chance.shuffle(free)
+expected = {number: ("", "S") for number in range(200)}  # folder, flags
+more = 1000
+def find(store, number):
+    (path,) = glob.glob(glob.escape(f"{store}/cur/{name(number)}"))
+    return path
+for turn in range(20):
+    for store in "ab":
+        for _ in range(3):
+            number = free.pop()
+            os.rename(find(store, number), f"{store}/cur/{name(number, 'FS')}")
+            expected[number] = "", "FS"
+        number = free.pop()
+        os.rename(find(store, number), f"{store}/.sub/cur/{name(number)}")
+        expected[number] = ".sub", "S"
+        number = free.pop()
+        os.unlink(find(store, number))
+        del expected[number]
+        deliver("maildir", store, "", more, 4)
+        expected.update({number: ("", "S") for number in range(more, more + 4)})
+        more += 4
+    run = sync()
+    time.sleep(chance.uniform(0, 1.1 * seconds))
+    victims = [run.pid]
+    if turn % 2:
+        victims = [int(pid) for pid in subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout.split()]
+    for pid in victims:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+    run.communicate()
+    for store in "ab":
+        for top, _, names in os.walk(store):
+            if os.path.basename(top) != "tmp":
+                assert all(os.path.getsize(os.path.join(top, each)) > 0 for each in names), "half a message"
+code, said = converge()
+assert code == 0, (code, said)
+check_same("maildir", "a", "b")
+from stores import message
+wanted = {message(number): state for number, state in expected.items()}
+there = {content: (folder, flags) for folder, flags, content in messages("maildir", "a")}
+lost = [content[:90] for content in wanted if content not in there]
+back = [content[:90] for content in there if content not in wanted]
+other = [(content[:90], state, there[content]) for content, state in wanted.items() if content in there and there[content] != state]
+assert not lost and not back and not other, f"lost: {len(lost)} {lost[:3]}; came back: {len(back)} {back[:3]}; other: {len(other)} {other[:3]}"
+code, said = converge()
+left = [os.path.join(top, each) for store in "ab" for top, _, names in os.walk(store) if os.path.basename(top) == "tmp" for each in names]
+old = []
+for path in left:  # their age is that of their names; younger ones might be written still
+    directory, each = os.path.split(path)
+    second, _, rest = each.partition(".")
+    old.append(f"{directory}/{int(second) - 40 * 3600}.{rest}")
+    os.rename(path, old[-1])
+for store in "ab":  # they go when something is written
+    deliver("maildir", store, "", more, 1)
+    more += 1
+code, said = converge()
+left = [path for path in old if os.path.exists(path)]
+assert not left, f"left in tmp: {left}"
+PYTHON
+  python3 -B kill.py "$KIN" >out 2>err || fail "$(head -1 out)"
+}
+
+# Mail comes in, and is marked, on both sides while they are kept the same: none is lost or doubled.
+part_meanwhile() {
+  fresh meanwhile; stores deliver maildir a '' 0 50; run 0 sync a b
+  cat >busy.py <<'PYTHON'
+import os, random, sys, time
+from stores import message, name
+store, first, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+chance = random.Random(first)
+for turn in range(rounds):
+    number = first + turn
+    with open(f"{store}/tmp/{name(number)}", "wb") as out:
+        out.write(message(number))
+    os.rename(f"{store}/tmp/{name(number)}", f"{store}/new/{name(number).split(':')[0]}")
+    if turn % 10 == 0:
+        names = [(part, each) for part in ("new", "cur") for each in os.listdir(f"{store}/{part}")]
+    for _ in range(5):  # a mail program: takes new ones over, and changes flags
+        part, each = names.pop(chance.randrange(len(names)))
+        base, _, flags = each.partition(":2,")
+        flag = chance.choice("FRS")
+        flags = "".join(sorted(set(flags) ^ {flag}))
+        try:
+            os.rename(f"{store}/{part}/{each}", f"{store}/cur/{base}:2,{flags}")
+            names.append(("cur", f"{base}:2,{flags}"))
+        except FileNotFoundError:
+            pass  # kin was faster
+    time.sleep(chance.uniform(0, 0.01))
+PYTHON
+  local rounds=300 code turns=0
+  [ -z "${KIN_TEST_LONG-}" ] || rounds=10000
+  python3 -B busy.py a 100000 "$rounds" & first=$!
+  python3 -B busy.py b 200000 "$rounds" & second=$!
+  trap 'kill "$first" "$second" 2>/dev/null || true; cleanup' EXIT
+  while kill -0 "$first" 2>/dev/null || kill -0 "$second" 2>/dev/null; do
+    code=0; "$KIN" sync a b >out 2>err || code=$?
+    [ "$code" = 0 ] || [ "$code" = 3 ] || fail "exit code $code in turn $turns"
+    turns=$((turns + 1))
+  done
+  wait "$first"; wait "$second"
+  run 0 sync a b; run 0 sync a b; says 'nothing to do'
+  stores same maildir a b $((50 + 2 * rounds))
+}
+
+part_bad_input() {
+  fresh bad; stores deliver maildir a '' 1 3; cp -r a before
+  run 14 sync none/store a; says 'No such file'
+  run 2 sync host:a other:b; says 'must be on this machine'
+  run 2 sync --kind pop a b; says 'no kind of store named pop'
+  run 2 sync a; run 2 sync; run 2 sync a b c; run 2 sync --mirror --collect a b; run 2 sync --limit-rate x a b
+  run 2 serve a; says stdio
+  [ ! -e b ] || fail "bad input has made a store"
+  # The other end is no kin, is not there, or says nothing.
+  refused sync a host:b --ssh-command 'sh -c "echo Welcome" #'; says Welcome
+  run 1 sync a host:b --ssh-command 'false #'; says 'no answer'
+  run 1 sync a host:b --ssh-command 'true #'; says 'closed the connection'
+  run 1 sync a "host:$PWD/b" --ssh-command "$slow_link --as-ssh" --remote-kin none-such; says 'kin was not found there'
+  run 1 sync a host:b --ssh-command 'none-such-ssh'; says 'not found'
+  refused sync a host:b --ssh-command 'cat #'
+  refused sync a host:b --ssh-command 'head -c 100000 /dev/urandom #'
+  head -c 5000 /dev/urandom >noise; refused serve --stdio a <noise
+  # The same twice, by whatever name, and one within the other.
+  ln -s a alias
+  refused sync a a; refused sync a ./a; refused sync a "$PWD/a"; refused sync a alias
+  mkdir -p tree/inner; echo 1 >tree/one; echo 2 >tree/inner/two; cp -rp tree tree2
+  refused sync --kind tree tree tree/inner; same tree tree2
+  refused sync --kind tree tree/inner tree; same tree tree2
+  stores same maildir a before 3
+  # What cannot be read is not taken for what was deleted.
+  local as_nobody=()
+  [ "$(id -u)" != 0 ] || as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+  stores deliver maildir x '' 1 4; stores deliver maildir x lists 5 4; cp "$KIN" "$work/kin"
+  chmod 755 "$work" .; mkdir state; [ "$(id -u)" != 0 ] || chown -R 65534:65534 x state; mkdir -m 777 there
+  as_nobody+=(env "HOME=$PWD/state" "$work/kin")
+  "${as_nobody[@]}" sync x there/y >out 2>err || fail "as nobody"
+  stores same maildir x there/y 8
+  chmod 000 x/.lists/cur
+  code=0; "${as_nobody[@]}" sync x there/y >out 2>err || code=$?
+  [ "$code" != 0 ] || fail "exit code 0 for a folder that cannot be read"; says 'Permission denied'
+  [ "$(mails there/y)" = 8 ] || fail "what could not be read was deleted"
+  chmod 700 x/.lists/cur; chmod 000 x
+  code=0; "${as_nobody[@]}" sync x there/y >out 2>err || code=$?
+  [ "$code" != 0 ] || fail "exit code 0 for a store that cannot be read"; says 'Permission denied'
+  chmod 700 x
+  [ "$(mails there/y)" = 8 ] || fail "what could not be read was deleted"
+  chmod 000 "$(echo x/cur/1113400701.*)"
+  code=0; "${as_nobody[@]}" sync x there/y >out 2>err || code=$?
+  [ "$code" = 0 ] || [ "$code" = 3 ] || fail "exit code $code for a known message that cannot be read"
+  [ "$(mails there/y)" = 8 ] || fail "what could not be read was deleted"
+  stores deliver maildir x '' 301 1; [ "$(id -u)" != 0 ] || chown -R 65534:65534 x; chmod 000 "$(echo x/cur/1113401001.*)"
+  code=0; "${as_nobody[@]}" sync x there/y >out 2>err || code=$?
+  [ "$code" = 3 ] || fail "exit code $code for a message that cannot be read"; says 'Permission denied'
+  chmod 600 x/cur/*; "${as_nobody[@]}" sync x there/y >out 2>err || fail "as nobody"
+  stores same maildir x there/y 9
+}
+
+# One line for programs, and what a user sees.
+part_output() {
+  fresh output; stores deliver maildir a '' 1 5; stores deliver maildir b lists 6 2
+  run 0 --json sync a b
+  python3 - <<'PYTHON'
+import json
+lines = [json.loads(line) for line in open("out")]
+line = lines[-1]
+assert line["message_type"] == "sync" and line["items"] >= 7 and line["skipped"] == 0, line
+assert line["is_equal"] and not line["was_equal"] and not line["dry_run"] and not line["one_way"], line
+assert line["bytes_sent"] > 0 and line["bytes_received"] > 0 and line["content_bytes"] > 2000, line
+rows = {row["folder"]: row for row in line["folders"]}
+assert rows[""]["there"]["new"] == 5 and rows[""]["here"]["new"] == 0, rows
+assert sum(row["here"]["new"] for row in rows.values()) == 2, rows
+PYTHON
+  flag a/cur 701 FS
+  run 0 sync a b; says 'made there'; says 'flagged'; says 'both ends have the same now'
+  run 0 -q sync a b; [ ! -s out ] && [ ! -s err ] || fail "not quiet"
+  mkdir 'sp ace'; run 0 sync a 'sp ace/it'\''s $HOME'; stores same maildir a 'sp ace/it'\''s $HOME' 7
+  code=0; link '' sync a "host:$PWD/sp ace/it's \$HOME" >out 2>err || code=$?
+  [ "$code" = 0 ] || fail "exit code $code"; says 'nothing to do'
+}
+
+parts=(kinds output conflict dry one_way deletions status foreign cut kill meanwhile bad_input)
+[ "$#" = 0 ] || parts=("$@")
+for part in "${parts[@]}"; do "part_$part"; done

@@ -1,0 +1,658 @@
+#include "tests/support/random_bytes.h"
+#include "tests/support/sync_pair.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+
+namespace kin::testing {
+namespace {
+
+using sync::Direction;
+using sync::SessionOptions;
+
+std::string mail(int number, const std::string& more = "") {
+  return "From: someone" + std::to_string(number % 7) + "@example.org\nMessage-ID: <" +
+         std::to_string(number) + "@example.org>\nSubject: message " + std::to_string(number) +
+         "\n\nSome text of message " + std::to_string(number) + ".\n" + more;
+}
+
+void fill(MemoryStore& store, int count, const std::string& folder = "") {
+  for (int i = 0; i < count; ++i) store.put_message(folder, "m" + std::to_string(i), mail(i), sync::kSeen);
+}
+
+void require_same(const SyncEndForTest& a, const SyncEndForTest& b) {
+  REQUIRE(a.store.view() == b.store.view());
+}
+
+TEST_CASE("what one end has comes to the other, and then costs next to nothing", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 100, "Lists");
+  fill(a.store, 20);
+  const auto first = exchange(a, b);
+  REQUIRE_FALSE(first.error);
+  CHECK(first.outcome.is_equal);
+  require_same(a, b);
+  CHECK(a.store.view().size() == 120);
+  const auto second = exchange(a, b);
+  CHECK(second.outcome.was_equal);
+  CHECK(second.bytes <= 200);
+  CHECK(second.turns == 2);
+  CHECK(exchange(b, a).outcome.was_equal);
+}
+
+TEST_CASE("both ends' new messages reach the other", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 30);
+  exchange(a, b);
+  a.store.put_message("", "new-a", "only on a\n");
+  b.store.put_message("", "new-b", "only on b\n");
+  b.store.put_message("Other", "new-c", "in a new folder\n");
+  const auto link = exchange(a, b);
+  CHECK(link.outcome.is_equal);
+  require_same(a, b);
+  CHECK(a.store.view().size() == 33);
+}
+
+TEST_CASE("200 changed flags take at most 2.5 KB, and 200 moves 3 KB", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 2000, "Lists");
+  exchange(a, b);
+  int left = 200;
+  for (auto& [local, stored] : a.store.contents["Lists"])
+    if (left-- > 0) stored.item.flags |= sync::kFlagged;
+  const auto flags = exchange(a, b);
+  require_same(a, b);
+  CHECK(flags.bytes <= 2500);
+  auto& lists = b.store.contents["Lists"];
+  for (int i = 0; i < 200; ++i) b.store.contents["Archive"].insert(lists.extract(std::prev(lists.end())));
+  const auto moves = exchange(a, b);
+  require_same(a, b);
+  CHECK(a.store.contents["Archive"].size() == 200);
+  CHECK(moves.bytes <= 3000);
+}
+
+TEST_CASE("flags of both ends are merged one by one, all 64 times 64 of them", "[sync]") {
+  for (const std::uint8_t base : {0, 0x3f, 0x15, 0x2a}) {
+    SyncEndForTest a, b;
+    for (int i = 0; i < 4096; ++i) a.store.put_message("", "m" + std::to_string(i), std::to_string(i), base);
+    exchange(a, b);
+    const auto number_of = [](const MemoryStore::Stored& stored) {
+      return std::stoi(std::string(as_text(stored.content)));
+    };
+    for (auto& [local, stored] : a.store.contents[""]) stored.item.flags = number_of(stored) % 64;
+    for (auto& [local, stored] : b.store.contents[""]) stored.item.flags = number_of(stored) / 64;
+    const auto link = exchange(a, b);
+    REQUIRE(link.outcome.is_equal);
+    require_same(a, b);
+    bool all_right = true;
+    for (const auto& [local, stored] : a.store.contents[""]) {
+      const int ours = number_of(stored) % 64, theirs = number_of(stored) / 64;
+      const int expected = base ^ ((ours ^ base) | (theirs ^ base));
+      if (stored.item.flags != expected) all_right = false;
+    }
+    CHECK(all_right);
+    CHECK(exchange(a, b).outcome.was_equal);
+  }
+}
+
+TEST_CASE("words are merged one by one", "[sync]") {
+  SyncEndForTest a, b;
+  a.store.put_message("", "m", "text", 0, {"Junk", "todo"});
+  exchange(a, b);
+  a.store.contents[""].begin()->second.item.words = {"todo", "work"};
+  b.store.contents[""].begin()->second.item.words = {"Junk", "later", "todo"};
+  exchange(a, b);
+  require_same(a, b);
+  CHECK(a.store.contents[""].begin()->second.item.words == std::vector<std::string>{"later", "todo", "work"});
+}
+
+TEST_CASE("a deletion reaches the other end, and the content is in its trash", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 10);
+  exchange(a, b);
+  a.store.contents[""].erase("m3");
+  exchange(a, b);
+  require_same(a, b);
+  CHECK(b.store.view().size() == 9);
+  CHECK(b.trash.has(sync::object_id(as_bytes(mail(3)))));
+}
+
+TEST_CASE("what was moved by one and deleted by the other stays where it was moved to", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 5);
+  exchange(a, b);
+  a.store.contents["Kept"].insert(a.store.contents[""].extract("m1"));
+  for (auto at = b.store.contents[""].begin(); at != b.store.contents[""].end(); ++at)
+    if (as_text(at->second.content) == mail(1)) {
+      b.store.contents[""].erase(at);
+      break;
+    }
+  exchange(a, b);
+  require_same(a, b);
+  CHECK(a.store.contents["Kept"].size() == 1);
+  CHECK(a.store.view().size() == 5);
+}
+
+TEST_CASE("what was moved to two places is in both", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 1);
+  exchange(a, b);
+  a.store.contents["One"].insert(a.store.contents[""].extract(a.store.contents[""].begin()));
+  b.store.contents["Two"].insert(b.store.contents[""].extract(b.store.contents[""].begin()));
+  exchange(a, b);
+  require_same(a, b);
+  CHECK(a.store.contents["One"].size() == 1);
+  CHECK(a.store.contents["Two"].size() == 1);
+  CHECK(a.store.view().size() == 2);
+}
+
+TEST_CASE("what was flagged by one and deleted by the other is deleted, and in the trash", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 2);
+  exchange(a, b);
+  a.store.contents[""]["m0"].item.flags = sync::kFlagged;
+  for (auto at = b.store.contents[""].begin(); at != b.store.contents[""].end(); ++at)
+    if (as_text(at->second.content) == mail(0)) {
+      b.store.contents[""].erase(at);
+      break;
+    }
+  exchange(a, b);
+  require_same(a, b);
+  CHECK(a.store.view().size() == 1);
+  CHECK(a.trash.has(sync::object_id(as_bytes(mail(0)))));
+}
+
+TEST_CASE("the same message twice in a folder is two on the other end", "[sync]") {
+  SyncEndForTest a, b;
+  a.store.put_message("", "one", "twice", sync::kSeen);
+  a.store.put_message("", "two", "twice", sync::kFlagged);
+  exchange(a, b);
+  require_same(a, b);
+  CHECK(b.store.view().size() == 2);
+  a.store.contents[""].erase("one");
+  exchange(a, b);
+  CHECK(b.store.view().size() == 1);
+  require_same(a, b);
+}
+
+TEST_CASE("a renumbered folder sends nothing", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 50);
+  exchange(a, b);
+  MemoryStore::Folder renamed;
+  int number = 0;
+  for (auto& [local, stored] : a.store.contents[""]) {
+    // Each takes the name that another had.
+    renamed["m" + std::to_string((number++ + 7) % 50)] = stored;
+  }
+  a.store.contents[""] = renamed;
+  const auto link = exchange(a, b);
+  CHECK(link.outcome.was_equal);
+  CHECK(link.bytes <= 200);
+}
+
+TEST_CASE("a lost state costs a comparison, and neither loses nor doubles anything", "[sync]") {
+  for (const int differences : {0, 1, 20, 300}) {
+    for (const bool both : {false, true}) {
+      SyncEndForTest a, b;
+      fill(a.store, 3000);
+      exchange(a, b);
+      a.lose_state();
+      if (both) b.lose_state();
+      for (int i = 0; i < differences; ++i) {
+        auto& end = i % 2 == 0 ? a : b;
+        end.store.put_message("", "x" + std::to_string(i), "d" + std::to_string(i));
+      }
+      const auto link = exchange(a, b);
+      INFO(differences << " differences, " << link.bytes << " bytes");
+      if (link.error) FAIL(link.error->message());
+      CHECK(link.outcome.is_equal);
+      require_same(a, b);
+      CHECK(a.store.view().size() == 3000U + static_cast<std::size_t>(differences));
+      if (differences == 0) CHECK(link.bytes <= 200);
+      if (differences == 20) CHECK(link.bytes <= 1700);  // 1,024 and twenty small messages
+      CHECK(exchange(a, b).outcome.was_equal);
+    }
+  }
+}
+
+TEST_CASE("without history, flags of both are joined, but not those that lead to deletion", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 10);
+  exchange(a, b);
+  a.lose_state();
+  a.store.contents[""]["m0"].item.flags = sync::kFlagged | sync::kTrashed;
+  const auto link = exchange(a, b);
+  require_same(a, b);
+  CHECK(a.store.contents[""]["m0"].item.flags == (sync::kFlagged | sync::kSeen));
+  CHECK(link.bytes < 1200);
+}
+
+TEST_CASE("a state that was copied takes part as a replica of its own", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 20);
+  exchange(a, b);
+  SyncEndForTest copy;
+  copy.store.contents = a.store.contents;
+  copy.table = a.table;
+  copy.identity = "elsewhere";
+  copy.open();
+  CHECK(copy.replica->was_copied());
+  CHECK(copy.replica->id() != a.replica->id());
+  a.store.put_message("", "of-a", "of a");
+  copy.store.put_message("", "of-copy", "of the copy");
+  exchange(a, b);
+  exchange(copy, b);
+  exchange(a, b);
+  require_same(a, b);
+  require_same(copy, b);
+  CHECK(a.store.view().size() == 22);
+}
+
+TEST_CASE("three replicas come to the same through a hub", "[sync]") {
+  SyncEndForTest hub, one, two;
+  fill(one.store, 40);
+  exchange(one, hub);
+  exchange(two, hub);
+  one.store.contents[""]["m1"].item.flags = sync::kFlagged;
+  two.store.put_message("Sent", "s", "sent from two");
+  for (auto& [local, stored] : two.store.contents[""])
+    if (as_text(stored.content) == mail(2)) stored.item.flags = 0;
+  one.store.contents[""].erase("m9");
+  exchange(one, hub);
+  exchange(two, hub);
+  exchange(one, hub);
+  require_same(one, hub);
+  require_same(two, hub);
+  CHECK(one.store.view().size() == 40);
+  CHECK(exchange(one, hub).bytes <= 200);
+  CHECK(exchange(two, hub).bytes <= 200);
+  // And in a ring, without a conflict.
+  const auto ring = exchange(one, two);
+  CHECK(ring.outcome.was_equal);
+}
+
+TEST_CASE("a mass deletion is refused, and nothing is changed", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 200);
+  exchange(a, b);
+  auto& folder = a.store.contents[""];
+  for (int i = 0; i < 60; ++i) folder.erase("m" + std::to_string(i));
+  const auto refused = exchange(a, b);
+  REQUIRE(refused.error);
+  CHECK(refused.error->message().find("60 of 200") != std::string::npos);
+  CHECK(b.store.view().size() == 200);
+  // The same where the other end begins.
+  const auto again = exchange(b, a);
+  REQUIRE(again.error);
+  CHECK(b.store.view().size() == 200);
+  SessionOptions allowed;
+  allowed.allow_deletes = true;
+  CHECK(exchange(a, b, allowed).outcome.is_equal);
+  CHECK(b.store.view().size() == 140);
+}
+
+TEST_CASE("a rehearsal changes nothing on either end", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 50);
+  exchange(a, b);
+  a.store.put_message("", "more", "more on a");
+  b.store.put_message("", "other", "more on b");
+  a.store.contents[""].erase("m1");
+  const auto before_a = a.store.view(), before_b = b.store.view();
+  SessionOptions options;
+  options.dry_run = true;
+  const auto link = exchange(a, b, options);
+  CHECK_FALSE(link.error);
+  CHECK(a.store.view() == before_a);
+  CHECK(b.store.view() == before_b);
+  CHECK(link.outcome.planned_bytes_in > 0);
+  CHECK(link.outcome.planned_bytes_out > 0);
+  CHECK(exchange(a, b).outcome.is_equal);
+  require_same(a, b);
+}
+
+TEST_CASE("a mirror is as its source, whichever end begins", "[sync]") {
+  for (const bool pull : {false, true}) {
+    SyncEndForTest source, target;
+    fill(source.store, 30);
+    exchange(source, target);
+    target.store.put_message("", "only-there", "not in the source");
+    target.store.contents[""].begin()->second.item.flags = sync::kFlagged;
+    target.store.contents[""].erase(std::prev(std::prev(target.store.contents[""].end())));
+    source.store.put_message("", "newest", "only in the source");
+    const auto before = source.store.view();
+    SessionOptions options;
+    options.direction = Direction::mirror;
+    options.to_initiator = pull;
+    const auto link = pull ? exchange(target, source, options) : exchange(source, target, options);
+    if (link.error) FAIL(link.error->message());
+    CHECK(source.store.view() == before);
+    CHECK(target.store.view() == before);
+    CHECK(target.trash.has(sync::object_id(as_bytes("not in the source"))));
+    CHECK(exchange(source, target).outcome.was_equal);
+  }
+}
+
+TEST_CASE("to collect adds and does nothing else", "[sync]") {
+  for (const bool pull : {false, true}) {
+    SyncEndForTest source, target;
+    fill(source.store, 30);
+    exchange(source, target);
+    target.store.put_message("", "only-there", "not in the source");
+    source.store.contents[""].erase("m4");
+    source.store.put_message("", "newest", "only in the source");
+    const auto before = source.store.view();
+    SessionOptions options;
+    options.direction = Direction::collect;
+    options.to_initiator = pull;
+    const auto link = pull ? exchange(target, source, options) : exchange(source, target, options);
+    if (link.error) FAIL(link.error->message());
+    CHECK(source.store.view() == before);
+    CHECK(target.store.view().size() == 32);
+  }
+}
+
+TEST_CASE("a file that both have changed is kept twice", "[sync]") {
+  SyncEndForTest a(false), b(false);
+  a.store.put_file("", "notes", "first", 1000);
+  exchange(a, b);
+  a.store.put_file("", "notes", "by a", 2000);
+  b.store.put_file("", "notes", "by b, later", 3000);
+  const auto link = exchange(a, b);
+  if (link.error) FAIL(link.error->message());
+  CHECK(link.conflicts.size() == 1);
+  require_same(a, b);
+  REQUIRE(a.store.contents[""].size() == 2);
+  CHECK(as_text(a.store.contents[""]["notes"].content) == "by b, later");
+  CHECK(exchange(a, b).outcome.was_equal);
+  // A file that one has changed is changed on the other, and the old content is kept.
+  a.store.put_file("", "notes", "once more", 4000);
+  exchange(a, b);
+  require_same(a, b);
+  CHECK(b.trash.has(sync::object_id(as_bytes("by b, later"))));
+}
+
+TEST_CASE("a file that both have changed is kept twice, whichever is newer and whoever begins", "[sync]") {
+  for (const bool ours_is_newer : {false, true})
+    for (const bool known_content : {false, true}) {
+      SyncEndForTest a(false), b(false);
+      a.store.put_file("", "notes", "first", 1000);
+      if (known_content) {  // then it travels without its content
+        a.store.put_file("", "other", "by a", 500);
+        b.store.put_file("", "another", "by b", 500);
+      }
+      exchange(a, b);
+      a.store.put_file("", "notes", "by a", ours_is_newer ? 3000 : 2000);
+      b.store.put_file("", "notes", "by b", 2500);
+      const auto link = exchange(a, b);
+      if (link.error) FAIL(link.error->message());
+      CHECK(link.outcome.is_equal);
+      CHECK_FALSE(link.outcome.peer_failed);
+      require_same(a, b);
+      CHECK(a.store.contents[""].size() == (known_content ? 4U : 2U));
+      CHECK(as_text(a.store.contents[""]["notes"].content) == (ours_is_newer ? "by a" : "by b"));
+      CHECK(exchange(a, b).outcome.was_equal);
+    }
+}
+
+// As `kin sync` does: where all changes were made and the ends are not the same, their items are compared.
+void exchange_until_same(SyncEndForTest& a, SyncEndForTest& b) {
+  const auto link = exchange(a, b);
+  if (!link.error && link.outcome.is_equal) return;
+  SessionOptions options;
+  options.compare = !link.error;
+  CHECK(exchange(a, b, options).outcome.is_equal);
+}
+
+TEST_CASE("a state that was restored from an older one loses nothing", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 10);
+  exchange(a, b);
+  const MemoryTable older = a.table;
+  a.store.put_message("", "later", "written later");
+  exchange(a, b);
+  a.table = older;
+  a.open();
+  a.store.put_message("", "again", "written after the state was restored");
+  exchange_until_same(a, b);
+  require_same(a, b);
+  CHECK(b.store.view().size() == 12);
+  // And where the other end begins.
+  a.table = older;
+  a.open();
+  a.store.put_message("", "once more", "and once more");
+  exchange_until_same(b, a);
+  require_same(a, b);
+  CHECK(b.store.view().size() == 13);
+  // And where nothing has changed since: it takes a new id.
+  a.table = older;
+  a.open();
+  const auto id = a.replica->id();
+  a.store.contents = {{"", {}}};
+  b.store.contents = {{"", {}}};
+  SessionOptions options;
+  options.kind = 1;
+  sync::Session session(a.parts(), options, {});
+  sync::Hello hello;
+  hello.kind = 1;
+  hello.replica = 77;
+  hello.seen.add(id, 1, a.replica->last_sequence() + 1);
+  require_ok(session.receive({sync::FrameType::hello, sync::encode_hello(hello)}));
+  CHECK(a.replica->id() != id);
+}
+
+TEST_CASE("what could not be read is sent once it can be", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 3);
+  exchange(a, b);
+  b.store.put_message("", "odd", "cannot be read now");
+  b.scan();
+  const auto kept = b.store.contents[""]["odd"];
+  b.store.contents[""]["odd"].content =
+      Bytes(kept.content.size(), 'x');  // not what the scan saw, though it looks the same
+  const auto link = exchange(a, b);
+  CHECK_FALSE(link.outcome.is_equal);
+  b.store.contents[""]["odd"] = kept;
+  CHECK(exchange(a, b).outcome.is_equal);
+  require_same(a, b);
+}
+
+TEST_CASE("what all know to be deleted is forgotten", "[sync]") {
+  SyncEndForTest hub, one, two;
+  fill(one.store, 5);
+  exchange(one, hub);
+  exchange(two, hub);
+  const auto known = value_of(one.replica->with_object(sync::object_id(as_bytes(mail(1))), 1));
+  REQUIRE(known.size() == 1);
+  one.store.contents[""].erase("m1");
+  exchange(one, hub);
+  CHECK_FALSE(value_of(one.replica->find(known[0].id)));
+  CHECK(value_of(hub.replica->find(known[0].id)));  // the other one does not know yet
+  exchange(two, hub);
+  CHECK_FALSE(value_of(hub.replica->find(known[0].id)));
+  require_same(one, two);
+}
+
+TEST_CASE("a peer cannot delete much by deleting little at a time", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 200);
+  exchange(a, b);
+  for (int i = 0; i < 100; ++i) a.store.contents[""].erase("m" + std::to_string(i));
+  a.scan();
+  // What an honest end would refuse to send, with a parcel between.
+  sync::SessionOptions options;
+  options.kind = 1;
+  sync::Session session(b.parts(), options, {});
+  sync::Hello hello;
+  hello.kind = 1;
+  hello.replica = a.replica->id();
+  hello.seen = a.replica->seen();
+  hello.items = a.replica->live_items();
+  hello.digest = a.replica->digest();
+  require_ok(session.receive({sync::FrameType::hello, sync::encode_hello(hello)}));
+  const auto codec = find_codec(static_cast<std::uint8_t>(CodecId::zstd))->make(1);
+  const Bytes empty = value_of(sync::encode_parcel({}, {}, 0, {}, *codec));
+  require_ok(session.receive({sync::FrameType::parcel, empty}));
+  std::vector<sync::Record> records;
+  const auto peer = b.replica->peers().begin()->second.seen;
+  require_ok(a.replica->for_each_unseen(peer, [&](const sync::KnownItem& known) -> Result<void> {
+    records.push_back(
+        {sync::Record::Kind::remove, known.stamp, {}, {}, Bytes(known.id.begin(), known.id.end()), {}});
+    return {};
+  }));
+  REQUIRE(records.size() == 100);
+  bool refused = false;
+  for (std::size_t i = 0; i < records.size() && !refused; i += 10) {
+    const std::vector<sync::Record> some(records.begin() + static_cast<std::ptrdiff_t>(i),
+                                         records.begin() + static_cast<std::ptrdiff_t>(i) + 10);
+    refused = !session.receive({sync::FrameType::records, sync::encode_records(some)}) ||
+              !session.receive({sync::FrameType::parcel, empty}) || !session.settle();
+  }
+  CHECK(refused);
+  CHECK(b.store.view().size() >= 150);
+}
+
+TEST_CASE("a parcel that was not understood is sent again before the end counts", "[sync]") {
+  // The base is another one there, and messages large and small lean on it.
+  for (const std::size_t size : {std::size_t{3000}, std::size_t{300'000}}) {
+    SyncEndForTest a, b;
+    const std::string text(as_text(text_like(5, 20'000)));
+    a.store.put_message("", "base", mail(1) + text);
+    exchange(a, b);
+    a.scan();
+    b.scan();
+    for (auto& [local, stored] : b.store.contents[""]) stored.content = Bytes(stored.content.size(), 'z');
+    for (int i = 0; i < 3; ++i)
+      a.store.put_message("", "answer" + std::to_string(i),
+                          "In-Reply-To: <1@example.org>\n" + mail(10 + i) + text +
+                              std::string(as_text(random_bytes(static_cast<std::uint64_t>(i), size))));
+    const auto link = exchange(a, b);
+    if (link.error) FAIL(link.error->message());
+    CHECK(b.store.contents[""].size() == 4);
+    CHECK(link.outcome.is_equal);
+  }
+}
+
+TEST_CASE("a base that is gone costs another turn, and no message", "[sync]") {
+  SyncEndForTest a, b;
+  const std::string text(3000, 'x');
+  a.store.put_message("", "base", mail(1, as_text(random_bytes(7, 4000)).data()));
+  a.store.put_message("", "parent", mail(1) + text);
+  exchange(a, b);
+  // Behind its back, after it was looked at: the file is another now, though its entry looks the same.
+  a.scan();
+  b.scan();
+  for (auto& [local, stored] : b.store.contents[""]) stored.content = Bytes(stored.content.size(), 'z');
+  a.store.put_message("", "answer", "In-Reply-To: <1@example.org>\n" + mail(2) + text + mail(1));
+  const auto link = exchange(a, b);
+  if (link.error) FAIL(link.error->message());
+  bool found = false;
+  for (const auto& [local, stored] : b.store.contents[""])
+    found |= as_text(stored.content).starts_with("In-Reply-To");
+  CHECK(found);
+}
+
+TEST_CASE("a link that is cut at any byte loses nothing, and the next exchange finishes", "[sync]") {
+  const auto prepare = [](SyncEndForTest& a, SyncEndForTest& b) {
+    fill(a.store, 6);
+    exchange(a, b);
+    a.store.put_message("", "small", mail(100), sync::kSeen);
+    a.store.put_message("New", "other", mail(101));
+    b.store.put_message("", "theirs", mail(102), sync::kFlagged);
+    a.store.contents[""]["m1"].item.flags = sync::kFlagged;
+    b.store.contents[""].begin()->second.item.flags = sync::kReplied;
+    a.store.contents["New"].insert(a.store.contents[""].extract("m2"));
+    a.store.contents[""].erase("m3");
+  };
+  std::uint64_t length = 0;
+  std::multiset<std::string> expected;
+  {
+    SyncEndForTest a, b;
+    prepare(a, b);
+    length = exchange(a, b).bytes;
+    expected = a.store.view();
+    require_same(a, b);
+  }
+  REQUIRE(length > 300);
+  for (std::uint64_t cut = 0; cut < length; ++cut) {
+    INFO("cut after " << cut);
+    SyncEndForTest a, b;
+    prepare(a, b);
+    const auto link = exchange(a, b, {}, cut);
+    REQUIRE(link.error);
+    if (cut % 2 == 1) a.crash();
+    if (cut % 3 == 1) b.crash();
+    const auto again = exchange(a, b);
+    REQUIRE_FALSE(again.error);
+    CHECK(again.outcome.is_equal);
+    require_same(a, b);
+    CHECK(a.store.view() == expected);
+  }
+}
+
+TEST_CASE("a large message goes on where it was cut off", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 3);
+  exchange(a, b);
+  const Bytes large = random_bytes(3, 600'000);
+  a.store.put_message("", "large", std::string(as_text(large)));
+  const auto cut = exchange(a, b, {}, 400'000);
+  REQUIRE(cut.error);
+  CHECK(b.store.view().size() == 3);
+  const auto rest = exchange(a, b);
+  REQUIRE_FALSE(rest.error);
+  require_same(a, b);
+  CHECK(rest.bytes < 600'000 - 400'000 + 35'000);
+}
+
+TEST_CASE("what a store refuses is tried again, and not taken as done", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 20);
+  b.store.fail_after = 5;
+  const auto link = exchange(a, b);
+  CHECK_FALSE(link.outcome.is_equal);
+  CHECK(link.outcome.peer_failed);
+  b.store.fail_after = UINT64_MAX;
+  CHECK(exchange(a, b).outcome.is_equal);
+  require_same(a, b);
+}
+
+TEST_CASE("a peer that says anything at all is an error at worst", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 12);
+  fill(b.store, 6, "Else");
+  const Bytes said = exchange(a, b).from_initiator;
+  const auto before = b.store.view();
+  const auto hear = [&](const Bytes& bytes) {
+    SessionOptions options;
+    options.kind = 1;
+    sync::Session session(b.parts(), options, {});
+    sync::FrameReader reader;
+    reader.add(bytes);
+    for (;;) {
+      const auto frame = reader.next();
+      if (!frame || !*frame) break;
+      if (!session.receive(**frame)) break;
+      if (!session.settle()) break;
+      for (auto more = session.next(); more && *more; more = session.next()) {
+      }
+    }
+    session.abandon();
+  };
+  Random random(11);
+  for (int turn = 0; turn < 2000; ++turn) {
+    Bytes damaged = said;
+    const auto changes = 1 + random.below(4);
+    for (std::uint64_t i = 0; i < changes; ++i)
+      damaged[random.below(damaged.size())] = static_cast<std::uint8_t>(random.below(256));
+    if (turn % 5 == 0) damaged.resize(random.below(damaged.size()));
+    hear(damaged);
+  }
+  // Nothing of what was there may go: deletions come with stamps that are seen already, or with references.
+  for (const std::string& one : before) CHECK(b.store.view().contains(one));
+}
+
+}  // namespace
+}  // namespace kin::testing
