@@ -138,7 +138,7 @@ class SyncRun {
       }
       if (session.must_run_again()) {
         end.reset();
-        return run(kind, compare);
+        return run(kind, true);
       }
       if (totals.bytes_in == 0 && code == 127)
         return Error(ErrorCode::io, fmt::format("kin was not found there (--remote-kin says where it is)"));

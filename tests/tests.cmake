@@ -180,6 +180,7 @@ add_executable(container_tests
   tests/formats/mail_test.cpp
   tests/formats/open_test.cpp
   tests/formats/png_pdf_test.cpp
+  tests/lib/sync/opened_content_test.cpp
   tests/support/faulty_backend.cpp
 )
 target_compile_options(container_tests PRIVATE ${test_options})

@@ -203,6 +203,17 @@ Result<void> Incoming::tell(const Wish& wish, const std::optional<KnownItem>& ow
   return {};
 }
 
+// The other half of a move.
+Incoming::Wish Incoming::removal_of(const Wish& wish) {
+  Wish removal;
+  removal.kind = Record::Kind::remove;
+  removal.stamp = wish.removed;
+  removal.item = wish.source->item;
+  removal.id = wish.source->id;
+  removal.deleted = true;
+  return removal;
+}
+
 Result<void> Incoming::decide(Wish wish) {
   const auto is_told_rightly = [&](const Stamp& stamp) {
     return stamp.replica == peer_id_ || peer_.seen.contains(stamp) || replica_.seen().contains(stamp);
@@ -220,12 +231,7 @@ Result<void> Incoming::decide(Wish wish) {
     if (conflicts_ == Conflicts::rehearse) return {};
     note_seen(wish);
     if (!wish.source) return {};
-    Wish removal;
-    removal.kind = Record::Kind::remove;
-    removal.stamp = wish.removed;
-    removal.item = wish.source->item;
-    removal.id = wish.source->id;
-    removal.deleted = true;
+    Wish removal = removal_of(wish);
     return decide(std::move(removal));
   }
   const bool differs = own && (peer_.was_compared ? peer_.different.contains(own->id) && is_there
@@ -406,7 +412,11 @@ Result<void> Incoming::make(Wish wish, const std::optional<KnownItem>& own) {
                           !pending_items_.contains(source->id);
     change.kind = can_move ? Kind::move : Kind::add;
     if (can_move) wish.source = source;
-    if (!can_move) wish.source.reset();
+    if (!can_move) {  // it has changed here, and goes by the rules for that
+      Wish removal = removal_of(wish);
+      wish.source.reset();
+      KIN_TRY(decide(std::move(removal)));
+    }
   }
   if (change.kind == Kind::add) change.has_content = needs_content(wish.item);
   if (change.has_content) {

@@ -101,6 +101,7 @@ class Incoming {
   Result<Entry> entry_of(const KnownItem& known);
   Result<void> note_made(const Pending& pending, const Entry& entry);
   void note_state(const Wish& wish, const std::optional<KnownItem>& own, const std::string& local);
+  static Wish removal_of(const Wish& wish);
   void note_seen(const Wish& wish);
   void queue_deletion(Wish wish);
   void need(const Stamp& stamp);

@@ -14,6 +14,7 @@ constexpr std::size_t kParcelGoalBytes =
 constexpr std::size_t kLeastTargetBytes = 24 << 10, kMostTargetBytes = 1 << 20;
 constexpr std::uint64_t kLargeBytes = 32 << 10;
 constexpr std::size_t kPiecesPerParcel = 256;
+constexpr std::size_t kMostOpenedBytes = 1 << 20;  // of one content: a parcel has its bounds
 constexpr std::size_t kBasesPerPiece = 3, kBasesPerParcel = 48;
 constexpr std::uint64_t kMostBaseContentBytes =
     256 << 10;  // of one: the front of it would do, but both must agree
@@ -306,7 +307,10 @@ Result<bool> Outgoing::add_small(const ContentTask& task, std::vector<Piece>& pi
   }
   Piece piece{known->stamp, task.replaces, known->item, 0, *std::move(content), {}};
   if (task.replaces.replica != 0) replaces_[known->stamp] = task.replaces;
-  if (formats_ != nullptr) piece.opened = open_content(*formats_, piece.content).value_or(Bytes());
+  // What was not understood once is sent as it is.
+  if (formats_ != nullptr && !task.alone)
+    piece.opened = open_content(*formats_, piece.content).value_or(Bytes());
+  if (piece.opened.size() > kMostOpenedBytes) piece.opened.clear();
   pieces.push_back(std::move(piece));
   return true;
 }
@@ -425,7 +429,7 @@ Result<std::optional<Bytes>> Outgoing::parcel_frame() {
       const ContentTask task = small_.front();
       small_.pop_front();
       KIN_TRY_ASSIGN(const bool added, add_small(task, pieces));
-      if (added) bytes += task.size;
+      if (added) bytes += std::max<std::uint64_t>(task.size, pieces.back().opened.size());
     }
   }
   if (pieces.empty() && (large_source_ != nullptr || !large_.empty())) {

@@ -455,8 +455,9 @@ Result<void> Session::take_merged() {
 
 // True: some of what came could not be used, and another end will follow.
 bool Session::ask_for_needed() {
-  const std::vector<Stamp> needed = incoming_->take_needed();
+  std::vector<Stamp> needed = incoming_->take_needed();
   if (needed.empty()) return false;
+  needed.resize(std::min(needed.size(), kMostNeeded));  // the others are told of again in the next exchange
   ++needs_sent_;
   WireWriter out;
   out.varint(needed.size());

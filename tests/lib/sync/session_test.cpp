@@ -134,6 +134,24 @@ TEST_CASE("what was moved by one and deleted by the other stays where it was mov
   CHECK(a.store.view().size() == 5);
 }
 
+TEST_CASE("what was moved by one and flagged by the other is moved, whoever begins", "[sync]") {
+  for (const bool mover_begins : {false, true}) {
+    SyncEndForTest a, b;
+    fill(a.store, 3);
+    exchange(a, b);
+    a.store.contents["Kept"].insert(a.store.contents[""].extract("m1"));
+    for (auto& [local, stored] : b.store.contents[""])
+      if (as_text(stored.content) == mail(1)) stored.item.flags = sync::kFlagged;
+    const auto link = mover_begins ? exchange(a, b) : exchange(b, a);
+    if (link.error) FAIL(link.error->message());
+    CHECK(link.outcome.is_equal);
+    require_same(a, b);
+    CHECK(a.store.contents["Kept"].size() == 1);
+    CHECK(a.store.view().size() == 3);
+    CHECK(exchange(a, b).outcome.was_equal);
+  }
+}
+
 TEST_CASE("what was moved to two places is in both", "[sync]") {
   SyncEndForTest a, b;
   fill(a.store, 1);
