@@ -346,7 +346,7 @@ run 3 estimate going tree/large --sample-percent 50
 kill $changer 2>/dev/null || true
 wait $changer 2>/dev/null || true
 says "files of the sample, then"
-rm -r going
+rm -rf going  # the rm that was under way when the loop was killed may still run
 
 # A page that cannot be written in the end does not take the rest with it.
 mkdir pages
