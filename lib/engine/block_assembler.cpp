@@ -87,14 +87,16 @@ Result<void> BlockAssembler::add(TriedObject tried) {
 }
 
 Result<void> BlockAssembler::join_group(TriedObject tried) {
-  Group& group = groups_[is_metadata(tried.object.kind) ? 1 : 0];
-  if (group.content.size() + tried.content->size() > kGroupBytes) KIN_TRY(emit_group(group));
-  if (group.content.capacity() == 0) group.content.reserve(kGroupBytes);
+  const bool is_tree = is_metadata(tried.object.kind);
+  Group& group = groups_[is_tree ? 1 : 0];
+  const std::size_t most = is_tree ? kMetadataGroupBytes : kGroupBytes;
+  if (group.content.size() + tried.content->size() > most) KIN_TRY(emit_group(group));
+  if (group.content.capacity() == 0) group.content.reserve(most);
   append(group.content, *tried.content);
   if (tried.has_kin) group.kin_bytes += tried.content->size();
   group.is_long = tried.is_long;
   // The group may yet grow to this.
-  if (!is_metadata(tried.object.kind)) {
+  if (!is_tree) {
     remember(tried.object.id, {0, kGroupBytes});
     unstored_.insert(tried.object.id);
   }

@@ -39,6 +39,9 @@ struct PlannedBlock {
 class BlockAssembler {
  public:
   static constexpr std::size_t kGroupBytes = 2 << 20;
+  // Of metadata. Who lists a directory or looks for a file reads one tree here and one there, and decodes the
+  // whole group for each: ids hardly compress, so that a larger group would save little.
+  static constexpr std::size_t kMetadataGroupBytes = 256 << 10;
   // Content of deltas that wait for a group, before the group is closed for their sake. So up to this and a
   // group wait for more to come.
   static constexpr std::size_t kMostWaitingBytes = 4 << 20;

@@ -90,6 +90,19 @@ TEST_CASE("no group grows beyond its bytes", "[assembler]") {
   for (const PlannedBlock& block : f.blocks) CHECK(block.content->size() <= BlockAssembler::kGroupBytes);
 }
 
+TEST_CASE("a group of trees is small, so that one of them is read cheaply", "[assembler]") {
+  Fixture f;
+  for (std::uint64_t i = 0; i < 30; ++i) {
+    TriedObject tree = object(i, 60'000);
+    tree.object.kind = ObjectKind::tree;
+    require_ok(f.assembler.add(std::move(tree)));
+  }
+  require_ok(f.assembler.flush());
+  CHECK(f.blocks.size() == 8);
+  for (const PlannedBlock& block : f.blocks)
+    CHECK(block.content->size() <= BlockAssembler::kMetadataGroupBytes);
+}
+
 TEST_CASE("trees are never in one group with content", "[assembler]") {
   Fixture f;
   TriedObject tree = object(1, 100);
