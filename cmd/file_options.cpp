@@ -61,6 +61,7 @@ Result<WalkOptions> file_sources(const std::vector<std::string>& paths, const Fi
   KIN_TRY_ASSIGN(out.sources, backup_sources(paths, ""));
   for (const std::string& pattern : options.exclude) out.excludes.add(pattern);
   out.one_file_system = options.one_file_system;
+  out.attributes = false;
   return out;
 }
 

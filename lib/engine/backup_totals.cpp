@@ -10,8 +10,10 @@ void count_totals(const WalkOptions& options, BackupTotals& totals, std::stop_to
     }
     return !stop.stop_requested();
   };
+  WalkOptions plain = options;
+  plain.attributes = false;
   const auto walked =
-      Walker(options, nullptr, std::nullopt, emit, [](const std::string&, const Error&) {}).walk();
+      Walker(plain, nullptr, std::nullopt, emit, [](const std::string&, const Error&) {}).walk();
   totals.complete = walked.has_value() && !stop.stop_requested();
 }
 

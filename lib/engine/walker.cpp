@@ -247,7 +247,8 @@ bool Walker::walk_entry(const OpenDirectory& directory, const std::string& disk_
     entry.node.attributes = before->attributes;
     entry.node.target = before->target;
   } else {
-    auto attributes = read_attributes(directory->get(), disk_name);
+    auto attributes = options_.attributes ? read_attributes(directory->get(), disk_name)
+                                          : Result<std::vector<ExtendedAttribute>>({});
     if (!attributes) {
       skip_(path, Error(attributes.error()).context(printable(path)));
       return true;

@@ -35,6 +35,7 @@ struct WalkOptions {
   std::vector<std::string> exclude_if_present;  // FILE or FILE:HEADER
   std::optional<std::uint64_t> exclude_larger_than;
   bool one_file_system = false;
+  bool attributes = true;  // read the extended ones: a call for each file that only a backup needs
   std::set<std::pair<std::uint64_t, std::uint64_t>>
       never_enter;  // device and inode: the repository itself, the cache
 };
