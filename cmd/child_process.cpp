@@ -22,34 +22,11 @@ constexpr int kMostMillisecondsToEnd = 5000, kStepMilliseconds = 20;
 
 }  // namespace
 
-ChildProcess::ChildProcess(std::string name, int pid, Fd output)
-    : name_(std::move(name)), pid_(pid), output_(std::move(output)) {}
-
-ChildProcess::ChildProcess(ChildProcess&& other) noexcept
-    : name_(std::move(other.name_)), pid_(std::exchange(other.pid_, -1)), output_(std::move(other.output_)) {}
-
-ChildProcess::~ChildProcess() {
-  if (pid_ < 0) return;
-  output_ = Fd();  // or it might wait for a reader while we wait for it
-  ::kill(pid_, SIGTERM);
-  ::kill(pid_, SIGCONT);  // one that is stopped hears of it only when it goes on
-  // It may ignore that, and never write, and so never learn that nobody reads.
-  for (int waited = 0; waited < kMostMillisecondsToEnd; waited += kStepMilliseconds) {
-    if (::waitpid(pid_, nullptr, WNOHANG) != 0) return;
-    ::poll(nullptr, 0, kStepMilliseconds);
-  }
-  ::kill(pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
-}
-
-Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& command) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("cannot make a pipe for", command.front());
-  Fd output(ends[0]);
-  const Fd input(ends[1]);
+Result<int> spawn(const std::vector<std::string>& command, int input, int output) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, input.get(), STDOUT_FILENO);
+  if (input >= 0) posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+  if (output >= 0) posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   // We ignore SIGPIPE and SIGXFSZ, and what is ignored stays so in a child: `yes | head` in a script would
   // not end.
   posix_spawnattr_t attributes;
@@ -68,6 +45,40 @@ Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& command
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return errno_error("cannot run", command.front(), failed);
+  return pid;
+}
+
+int wait_or_kill(int pid) {
+  int status = 0;
+  for (int waited = 0; waited < kMostMillisecondsToEnd; waited += kStepMilliseconds) {
+    if (::waitpid(pid, &status, WNOHANG) != 0) return status;
+    ::poll(nullptr, 0, kStepMilliseconds);
+  }
+  ::kill(pid, SIGKILL);
+  ::waitpid(pid, &status, 0);
+  return status;
+}
+
+ChildProcess::ChildProcess(std::string name, int pid, Fd output)
+    : name_(std::move(name)), pid_(pid), output_(std::move(output)) {}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : name_(std::move(other.name_)), pid_(std::exchange(other.pid_, -1)), output_(std::move(other.output_)) {}
+
+ChildProcess::~ChildProcess() {
+  if (pid_ < 0) return;
+  output_ = Fd();  // or it might wait for a reader while we wait for it
+  ::kill(pid_, SIGTERM);
+  ::kill(pid_, SIGCONT);  // one that is stopped hears of it only when it goes on
+  wait_or_kill(pid_);     // it may ignore that, and never write, and so never learn that nobody reads
+}
+
+Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& command) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("cannot make a pipe for", command.front());
+  Fd output(ends[0]);
+  const Fd input(ends[1]);
+  KIN_TRY_ASSIGN(const int pid, spawn(command, -1, input.get()));
   return ChildProcess(command.front(), pid, std::move(output));
 }
 

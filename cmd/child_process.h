@@ -1,4 +1,4 @@
-// A command whose output is backed up.
+// Commands that kin runs: one whose output is read to its end, and what all of them have in common.
 #pragma once
 
 #include "lib/base/file.h"
@@ -9,6 +9,12 @@
 #include <vector>
 
 namespace kin::cmd {
+
+// Starts a command, which PATH tells where it is, and returns its process id. Its stdin and stdout are these
+// descriptors, and ours where one is -1; stderr is ours.
+Result<int> spawn(const std::vector<std::string>& command, int input, int output);
+// For its end; one that does not end within some seconds is killed. Its status, as waitpid() says it.
+int wait_or_kill(int pid);
 
 class ChildProcess {
  public:
