@@ -54,6 +54,7 @@ Action define_serve(CLI::App& app) {
   app.add_option("--kind-if-empty", options->end.kind_if_empty,
                  "the same, where there is nothing to tell by");
   app.add_flag("--must-exist", options->end.must_exist, "do not make it if it is not there");
+  app.add_flag("--must-see-all", options->end.must_see_all, "fail if a directory cannot be read");
   app.add_option("--state", options->end.state, "where what is known of stores is kept");
   app.add_option("--limit-rate", options->limit_rate, "bytes a second to send at most");
   return [options](Context& context) { return run_serve(context, *options); };

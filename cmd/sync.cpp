@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <poll.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace kin::cmd {
@@ -45,6 +46,7 @@ Result<Ends> find_ends(const SyncOptions& options, const std::string& kind,
   add("--kind-if-empty", kind_if_empty);
   add("--limit-rate", options.limit_rate);
   if ((options.mirror || options.collect) && ends.to_here) serve.push_back("--must-exist");
+  if (options.mirror && ends.to_here) serve.push_back("--must-see-all");
   add("--state", there.host.empty() && options.remote_state.empty() ? options.state : options.remote_state);
   serve.insert(serve.end(), {"--", there.path.empty() ? "." : there.path});
   if (there.host.empty()) {
@@ -77,6 +79,7 @@ class SyncRun {
     end_options.kind = kind;
     end_options.state = options_.state;
     end_options.must_exist = (options_.mirror || options_.collect) && first_is_here;
+    end_options.must_see_all = options_.mirror && first_is_here;
     KIN_TRY_ASSIGN(auto end, SyncEnd::open(context_, end_options));
     KIN_TRY_ASSIGN(const Ends ends, find_ends(options_, kind, end->kind_is_open() ? "" : end->kind().name));
     KIN_TRY_ASSIGN(RemoteEnd remote, RemoteEnd::start(ends.command));  // it scans at the same time
@@ -291,6 +294,37 @@ Result<ExitCode> restore_trash(Context& context, const SyncOptions& options) {
   return ExitCode::ok;
 }
 
+// Without symlinks, also if it is not there yet.
+std::filesystem::path real_path(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::path out = std::filesystem::absolute(path, failed);
+  constexpr int kMostLinks = 40;
+  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(out, failed); ++links) {
+    const std::filesystem::path target = std::filesystem::read_symlink(out, failed);
+    if (failed) break;
+    out = out.parent_path() / target;
+  }
+  const std::filesystem::path found = std::filesystem::weakly_canonical(out, failed);
+  if (!failed) out = found;
+  return out.has_filename() ? out : out.parent_path();  // "a/" is "a"
+}
+
+// By their names or, where a directory is mounted twice or a file has two names, by what is there.
+bool is_same_place(const std::filesystem::path& a, const std::filesystem::path& b) {
+  struct stat of_a {
+  }, of_b{};
+  return a == b || (::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0 &&
+                    of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino);
+}
+
+bool lies_in(std::filesystem::path inner, const std::filesystem::path& outer) {
+  while (inner.has_relative_path()) {
+    inner = inner.parent_path();
+    if (is_same_place(inner, outer)) return true;
+  }
+  return false;
+}
+
 // Two that are on one machine must not lie in each other.
 Result<void> check_places(const SyncOptions& options) {
   const SyncPlace a = parse_sync_place(options.places[0]), b = parse_sync_place(options.places[1]);
@@ -298,17 +332,16 @@ Result<void> check_places(const SyncOptions& options) {
     return Error(ErrorCode::invalid_argument, "one of the two stores must be on this machine");
   if (!options.limit_rate.empty()) KIN_TRY(parse_size(options.limit_rate));
   if (!a.host.empty() || !b.host.empty()) return {};
-  const auto real = [](const std::string& path) {
-    std::error_code failed;
-    const auto found = std::filesystem::weakly_canonical(std::filesystem::absolute(path, failed), failed);
-    std::string text = failed ? path : found.string();
-    if (!text.ends_with('/')) text += '/';
-    return text;
-  };
-  const std::string first = real(a.path), second = real(b.path);
-  if (first == second) return Error(ErrorCode::invalid_argument, "both are the same store");
-  if (first.starts_with(second) || second.starts_with(first))
-    return Error(ErrorCode::invalid_argument, "one of the two stores lies in the other");
+  const std::filesystem::path first = real_path(a.path), second = real_path(b.path);
+  if (is_same_place(first, second))
+    return Error(ErrorCode::invalid_argument,
+                 fmt::format("{} and {} are the same store", printable(a.path), printable(b.path)));
+  for (const bool first_is_inner : {true, false})
+    if (lies_in(first_is_inner ? first : second, first_is_inner ? second : first))
+      return Error(ErrorCode::invalid_argument,
+                   fmt::format("{} lies in {}, so the two cannot be kept the same",
+                               printable(first_is_inner ? a.path : b.path),
+                               printable(first_is_inner ? b.path : a.path)));
   return {};
 }
 
@@ -319,7 +352,8 @@ void wait_for_change(const std::string& root, unsigned seconds, const std::stop_
   constexpr auto kEvents = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE;
   if (watch) {
     ::inotify_add_watch(watch.get(), root.c_str(), kEvents);
-    for (std::filesystem::recursive_directory_iterator at(root, failed), end; !failed && at != end;
+    constexpr auto kReadable = std::filesystem::directory_options::skip_permission_denied;
+    for (std::filesystem::recursive_directory_iterator at(root, kReadable, failed), end; !failed && at != end;
          at.increment(failed))
       if (at->is_directory(failed) && !at->is_symlink(failed))
         ::inotify_add_watch(watch.get(), at->path().c_str(), kEvents);

@@ -21,11 +21,15 @@ std::string state_place() {
 }
 
 // Of this machine and this directory: a state that was copied to another is known by it.
-std::string identity_of(const std::string& root) {
+// Of mbox the directory that it is in counts: a mailbox is written anew by many programs, and may not be
+// there.
+std::string identity_of(const std::string& root, const sync::StoreKind& kind) {
+  const bool is_mbox = std::string_view(kind.name) == "mbox";
+  const std::string place = is_mbox ? std::filesystem::path(root).parent_path().string() : root;
   std::string machine;
   if (const auto bytes = read_file("/etc/machine-id", 4096)) machine = first_line(as_text(*bytes));
   struct stat info {};
-  const bool is_there = ::stat(root.c_str(), &info) == 0;
+  const bool is_there = ::stat(place.c_str(), &info) == 0;
   return machine + ":" + (is_there ? std::to_string(info.st_ino) : "");
 }
 
@@ -64,6 +68,7 @@ Result<std::unique_ptr<SyncEnd>> SyncEnd::open(Context& context, const SyncEndOp
   std::unique_ptr<SyncEnd> end(new SyncEnd(root, directory));
   end->kind_is_open_ = is_open && options.kind_if_empty.empty();
   end->kind_ = kind;
+  end->must_see_all_ = options.must_see_all;
   KIN_TRY_ASSIGN(end->table_, store::open_rocks_table(directory + "/table"));
   KIN_TRY_ASSIGN(const std::uint64_t known_items, sync::Replica::known_items(*end->table_));
   if (is_missing && known_items > 0)
@@ -74,7 +79,7 @@ Result<std::unique_ptr<SyncEnd>> SyncEnd::open(Context& context, const SyncEndOp
   end->made_root_ = is_missing && std::string_view(kind->name) != "mbox";
   if (end->made_root_ && ::mkdir(root.c_str(), 0700) != 0) return errno_error("cannot make", root);
   KIN_TRY_ASSIGN(end->store_, end->kind_->open(root));
-  KIN_TRY_ASSIGN(end->replica_, sync::Replica::open(*end->table_, identity_of(root)));
+  KIN_TRY_ASSIGN(end->replica_, sync::Replica::open(*end->table_, identity_of(root, *kind)));
   if (end->replica_->was_copied())
     context.warn("what is known of " + printable(root) +
                  " was copied from elsewhere, or the store was moved: it takes part as a new replica");
@@ -117,6 +122,12 @@ Result<sync::ScanCounts> SyncEnd::scan(Context& context) {
                  printable(root_) + " is another directory than it was, and empty: is its disk mounted?");
   auto counts = sync::scan_store(*store_, kind_->is_mail, *replica_, observer, context.stop());
   context.progress("");
+  // What was known of a directory is kept. Of one that never could be read nothing is, so a mirror would not
+  // have it.
+  if (counts && must_see_all_ && !counts->never_seen.empty())
+    return Error(ErrorCode::io,
+                 fmt::format("{} cannot be read, so a mirror would delete what is there at the other end",
+                             printable(root_ + "/" + counts->never_seen)));
   return counts;
 }
 

@@ -18,6 +18,7 @@ struct SyncEndOptions {
   std::string kind_if_empty;  // where there is nothing to find it out by
   bool must_exist = false;    // what is copied from is not made
   std::string state;          // where states are kept; empty: the default place
+  bool must_see_all = false;  // what is not seen of it is deleted at the other end
 };
 
 class SyncEnd {
@@ -46,7 +47,7 @@ class SyncEnd {
 
   const std::string root_, directory_;
   const sync::StoreKind* kind_ = nullptr;
-  bool kind_is_open_ = false, made_root_ = false;
+  bool kind_is_open_ = false, made_root_ = false, must_see_all_ = false;
   std::uint64_t skipped_ = 0;
   sync::ContentFiles trash_, incoming_;
   std::unique_ptr<sync::Table> table_;

@@ -31,6 +31,8 @@ void SyncReport::count(Counts& counts, const sync::Record& record) {
       break;
     case Kind::update:
       ++counts.changed;
+      // Of a tree, what has changed is most often the content.
+      if (record.item.type == sync::ItemType::file) content_bytes_ += record.item.size;
       break;
     case Kind::move:
       ++counts.moved;

@@ -101,14 +101,17 @@ add_custom_target(unit_tests DEPENDS kin_tests)
 
 # Sync: its engine with stores in memory, and each kind of store on the disk.
 add_executable(sync_tests
+  tests/lib/sync/block_delta_test.cpp
   tests/lib/sync/coded_symbols_test.cpp
   tests/lib/sync/maildir_store_test.cpp
   tests/lib/sync/mbox_store_test.cpp
   tests/lib/sync/mh_store_test.cpp
   tests/lib/sync/record_test.cpp
+  tests/lib/sync/replica_scan_test.cpp
   tests/lib/sync/session_test.cpp
   tests/lib/sync/tree_store_test.cpp
   tests/lib/sync/version_set_test.cpp
+  tests/support/separate_mount.cpp
 )
 target_compile_options(sync_tests PRIVATE ${test_options})
 target_precompile_headers(sync_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)

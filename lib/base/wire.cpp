@@ -100,6 +100,12 @@ std::size_t WireReader::count(std::size_t least_bytes) {
   return failed_ ? 0 : static_cast<std::size_t>(value);
 }
 
+std::size_t WireReader::count(std::size_t least_bytes, std::uint64_t most) {
+  const std::size_t out = count(least_bytes);
+  if (out > most) failed_ = true;
+  return failed_ ? 0 : out;
+}
+
 Result<void> WireReader::finish(std::string_view what) const {
   if (failed_) return Error(ErrorCode::corrupt, fmt::format("{} is cut short or malformed", what));
   if (left() != 0) return Error(ErrorCode::corrupt, fmt::format("{} has {} bytes too many", what, left()));

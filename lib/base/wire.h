@@ -58,6 +58,7 @@ class WireReader {
   // A count of things of which each takes at least `least_bytes` of what is left; fails the reader if that
   // cannot be.
   std::size_t count(std::size_t least_bytes);
+  std::size_t count(std::size_t least_bytes, std::uint64_t most);  // nor may it be more than that
 
   // For a value that reads well but cannot be.
   void fail() { failed_ = true; }

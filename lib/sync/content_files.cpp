@@ -46,6 +46,24 @@ std::vector<std::string> names_in(const std::string& directory) {
   return names ? *std::move(names) : std::vector<std::string>();
 }
 
+struct Hashed {
+  ObjectId object;
+  std::uint64_t size = 0;
+};
+
+Result<Hashed> hash_of(ByteSource& source) {
+  Hasher hasher;
+  Bytes buffer(256 << 10);
+  for (Hashed out;;) {
+    KIN_TRY_ASSIGN(const std::size_t got, source.read(buffer));
+    hasher.add(ByteView(buffer).first(got));
+    out.size += got;
+    if (got == buffer.size()) continue;
+    out.object.bytes = hasher.finish();
+    return out;
+  }
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> open_file_source(const std::string& path) {
@@ -81,7 +99,15 @@ Result<void> ContentFiles::make() {
 }
 
 Result<void> ContentFiles::put(const ObjectId& object, ByteSource& content) {
-  if (has(object)) return {};
+  // One that is there may be what a crash left of it; and it is to stay as long as a new one. That the source
+  // is this content has to be seen in any case: it may be about to be replaced.
+  if (has(object) && check(object)) {
+    KIN_TRY_ASSIGN(const auto found, hash_of(content));
+    if (found.object != object) return Error(ErrorCode::busy, "it has changed meanwhile");
+    ::utimensat(AT_FDCWD, path_of(object).c_str(), nullptr, 0);
+    unsynced_.push_back(path_of(object));
+    return {};
+  }
   KIN_TRY(make());
   const std::string path = path_of(object),
                     temporary = path + std::string(kTemporary) + std::to_string(random_number());
@@ -112,6 +138,13 @@ Result<std::unique_ptr<ByteSource>> ContentFiles::open(const ObjectId& object) c
   return open_file_source(path_of(object));
 }
 
+Result<std::uint64_t> ContentFiles::check(const ObjectId& object) const {
+  KIN_TRY_ASSIGN(const auto source, open(object));
+  KIN_TRY_ASSIGN(const auto found, hash_of(*source));
+  if (found.object != object) return Error(ErrorCode::corrupt, "a file is not what its name says");
+  return found.size;
+}
+
 std::uint64_t ContentFiles::part_bytes(const ObjectId& object) const { return size_of(part_path(object)); }
 
 Result<void> ContentFiles::add_part(const ObjectId& object, std::uint64_t offset, ByteView bytes) {
@@ -128,14 +161,8 @@ Result<void> ContentFiles::add_part(const ObjectId& object, std::uint64_t offset
 Result<std::string> ContentFiles::finish_part(const ObjectId& object) {
   const std::string part = part_path(object), path = path_of(object);
   KIN_TRY_ASSIGN(const auto source, open_file_source(part));
-  Hasher hasher;
-  Bytes buffer(256 << 10);
-  for (;;) {
-    KIN_TRY_ASSIGN(const std::size_t got, source->read(buffer));
-    hasher.add(ByteView(buffer).first(got));
-    if (got < buffer.size()) break;
-  }
-  if (hasher.finish() != object.bytes) {
+  KIN_TRY_ASSIGN(const auto found, hash_of(*source));
+  if (found.object != object) {
     ::unlink(part.c_str());
     return Error(ErrorCode::wrong_base, "a content did not come out as it was sent");
   }

@@ -28,12 +28,14 @@ class ContentFiles {
   // Whole or absent; on the disk after sync(). busy if it is not this content.
   Result<void> put(const ObjectId& object, ByteSource& content);
   Result<std::unique_ptr<ByteSource>> open(const ObjectId& object) const;  // not_found
+  // The size, if what is there is this content: corrupt if a crash left something else.
+  Result<std::uint64_t> check(const ObjectId& object) const;
 
   // Of a content that comes in pieces: how much there is, and more of it. A file that is not yet whole is
   // named otherwise, so that it is never taken for one.
   std::uint64_t part_bytes(const ObjectId& object) const;
   Result<void> add_part(const ObjectId& object, std::uint64_t offset, ByteView bytes);
-  // All of it is there: the path, once its hash is right; corrupt, and it is gone, if not.
+  // All of it is there: the path, once its hash is right; wrong_base, and it is gone, if not.
   Result<std::string> finish_part(const ObjectId& object);
   std::vector<std::pair<ObjectId, std::uint64_t>> parts() const;
 

@@ -61,7 +61,9 @@ class Exchange {
         if (ready == 0) {
           fds[1].fd = waiting() > 0 && allowed > 0 ? options_.out : -1;
           const bool is_held_back = waiting() > 0 && allowed == 0;
+          const Clock::time_point before = Clock::now();
           ready = ::poll(fds, 2, is_held_back ? 10 : kTickMilliseconds);
+          if (session_.awaits_ack()) waited_ += seconds_since(before);
         }
       }
       if (ready < 0 && errno != EINTR) return errno_error("cannot wait for", "the other end");
@@ -77,8 +79,8 @@ class Exchange {
     while (waiting() < kAheadBytes) {
       KIN_TRY_ASSIGN(const auto frame, session_.next());
       if (!frame) return {};
-      if (at_ == out_.size()) {
-        out_.clear();
+      if (at_ == out_.size() || at_ > kAheadBytes) {  // what was written needs not stay
+        out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(at_));
         at_ = 0;
       }
       append(out_, *frame);
@@ -133,11 +135,12 @@ class Exchange {
       // Both sides may hold much that the other waits for.
       KIN_TRY(fill());
     }
-    if (session_.acked_bytes() > 0) {
-      const double seconds = std::max(seconds_since(started_), 1e-3);
-      session_.set_speed(static_cast<std::uint64_t>(static_cast<double>(session_.acked_bytes()) / seconds) +
-                         1);
-    }
+    // Only the time that was spent waiting counts: with all of it, one that takes long to make things small
+    // would take the link to be slow, and try harder still.
+    if (session_.acked_bytes() > 0)
+      session_.set_speed(
+          static_cast<std::uint64_t>(static_cast<double>(session_.acked_bytes()) / std::max(waited_, 1e-3)) +
+          1);
     return {};
   }
 
@@ -169,6 +172,7 @@ class Exchange {
   std::size_t at_ = 0;
   bool link_is_gone_ = false;
   Clock::time_point started_ = Clock::now(), ticked_ = Clock::now();
+  double waited_ = 0;  // seconds in which something was on its way, and there was nothing to do
 };
 
 }  // namespace

@@ -1,27 +1,13 @@
 #include "lib/sync/incoming.h"
 
-#include "lib/base/random.h"
-#include "lib/sync/opened_content.h"
-
-#include <fmt/core.h>
-
-#include <algorithm>
-#include <filesystem>
+#include "lib/sync/former_contents.h"
+#include "lib/sync/store_files.h"
 
 namespace kin::sync {
 namespace {
 
+constexpr std::size_t kMostFailed = 1'000'000;
 constexpr std::size_t kFlushBytes = 1 << 20, kFlushChanges = 1024;
-
-bool needs_content(const Item& item) { return item.type == ItemType::message || item.type == ItemType::file; }
-
-// "name.kin-conflict-3f9a-2026-11-18": by whom and when, so that it is seen where it comes from.
-std::string conflict_name(const std::string& name, ReplicaId replica) {
-  const std::string day = local_time(now()).substr(0, 10);
-  const std::string suffix =
-      fmt::format(".kin-conflict-{:04x}-{}-{:04x}", replica >> 48, day, random_number() >> 48);
-  return name.substr(0, kMostNameBytes - std::min(kMostNameBytes, suffix.size())) + suffix;
-}
 
 }  // namespace
 
@@ -32,27 +18,21 @@ Incoming::Incoming(Replica& replica, SyncStore& store, ContentFiles& trash, Cont
       store_(store),
       trash_(trash),
       parts_(parts),
-      formats_(formats),
       peer_(peer),
       peer_id_(peer_id),
       conflicts_(conflicts),
       observer_(std::move(observer)),
-      codec_(find_codec(static_cast<std::uint8_t>(CodecId::zstd))->make(1)) {}
+      reader_(replica, store, trash, formats, peer) {
+  const StoreKind* const kind = find_store_kind(store_.kind());
+  is_mail_ = kind != nullptr && kind->is_mail;
+}
 
 Result<void> Incoming::records(ByteView payload) {
   KIN_TRY_ASSIGN(std::vector<Record> records, decode_records(payload));
   for (Record& record : records) KIN_TRY(take_record(std::move(record)));
+  if (failed_.size() > kMostFailed)
+    return Error(ErrorCode::corrupt, "too much of what the other end tells cannot be made");
   return {};
-}
-
-// Of several with this front, the one that both ends have.
-Result<std::optional<KnownItem>> Incoming::resolve(ByteView reference) {
-  constexpr std::size_t kMost = 64;
-  KIN_TRY_ASSIGN(std::vector<KnownItem> found, replica_.find_by_prefix(reference, kMost));
-  if (found.size() > 1)
-    std::erase_if(found, [&](const KnownItem& known) { return peer_.state_of(known) == nullptr; });
-  if (found.size() != 1) return std::optional<KnownItem>();
-  return std::optional<KnownItem>(std::move(found.front()));
 }
 
 Result<void> Incoming::take_record(Record record) {
@@ -71,7 +51,7 @@ Result<void> Incoming::take_record(Record record) {
       return observer_.on_announced(wish.item, wish.stamp);
     return decide(std::move(wish));
   }
-  KIN_TRY_ASSIGN(auto known, resolve(record.reference));
+  KIN_TRY_ASSIGN(auto known, resolve(replica_, peer_, record.reference));
   if (!known) {
     need(record.stamp);
     return {};
@@ -109,6 +89,7 @@ Result<void> Incoming::remove_own(const ItemId& id) {
 }
 
 void Incoming::queue_deletion(Wish wish) {
+  if (!queued_.insert(wish.id).second) return;  // it was told of before
   ++deletions_by_folder_[wish.item.folder];
   may_delete_ = false;
   deletions_.push_back(std::move(wish));
@@ -122,42 +103,14 @@ void Incoming::need(const Stamp& stamp) {
 
 Result<void> Incoming::parcel(ByteView payload) {
   ++parcels_;
-  KIN_TRY_ASSIGN(const ParcelHead head, decode_parcel_head(payload));
-  Bytes prefix;
-  bool is_known = head.window_bytes <= window_.size() && (window_is_whole_ || head.window_bytes == 0);
-  if (is_known) {
-    const ByteView window = window_.last(head.window_bytes);
-    prefix.assign(window.begin(), window.end());
-  }
-  for (const Bytes& base : head.bases) {
-    if (!is_known) break;
-    is_known = false;
-    KIN_TRY_ASSIGN(const auto known, resolve(base));
-    if (!known || known->deleted || prefix.size() + known->item.size > kMostBaseBytes + kWindowBytes) break;
-    KIN_TRY_ASSIGN(const Entry entry, entry_of(*known));
-    const auto source = store_.read(known->item.folder, entry);
-    if (!source) break;
-    const auto content = read_all(**source, known->item.size);
-    if (!content || object_id(*content) != known->item.object) break;
-    const auto opened = formats_ == nullptr ? std::nullopt : open_content(*formats_, *content);
-    append(prefix, opened ? *opened : *content);
-    is_known = prefix.size() <= kMostBaseBytes + kWindowBytes;
-  }
-  // Which items were in it cannot be told without its prefix: the sender knows.
-  auto pieces = is_known ? decode_parcel(head, prefix, *codec_, formats_)
-                         : Result<std::vector<Piece>>(Error(ErrorCode::wrong_base, "a base is gone"));
-  if (!pieces && pieces.error().code() != ErrorCode::wrong_base) return std::move(pieces).error();
-  if (!pieces) {
-    window_is_whole_ = false;
+  auto contents = reader_.read(payload);
+  if (!contents && contents.error().code() != ErrorCode::wrong_base) return std::move(contents).error();
+  if (!contents) {  // which items were in it only the sender knows
     needed_.push_back({0, parcels_});
     return {};
   }
-  if (head.window_bytes == 0) {  // the sender begins a new one
-    window_.clear();
-    window_is_whole_ = true;
-  }
-  window_.add(*pieces);
-  for (Piece& piece : *pieces) KIN_TRY(take_piece(std::move(piece)));
+  for (const Piece& piece : contents->lost) KIN_TRY(miss(piece));
+  for (Piece& piece : contents->pieces) KIN_TRY(take_piece(std::move(piece)));
   return {};
 }
 
@@ -234,11 +187,10 @@ Result<void> Incoming::decide(Wish wish) {
     Wish removal = removal_of(wish);
     return decide(std::move(removal));
   }
-  const bool differs = own && (peer_.was_compared ? peer_.different.contains(own->id) && is_there
-                                                  : !peer_.seen.contains(own->stamp));
+  const bool conflicts = own && differs(*own);
   const bool is_answer = own && wish.replaces == own->stamp;
-  if (conflicts_ == Conflicts::rehearse) return tell(wish, own, differs);
-  if (differs && !is_answer && conflicts_ != Conflicts::take) {
+  if (conflicts_ == Conflicts::rehearse) return tell(wish, own, conflicts);
+  if (conflicts && !is_answer && conflicts_ != Conflicts::take) {
     if (conflicts_ == Conflicts::leave) {  // what comes of it will follow; if not, it is to be told again
       left_[wish.id].push_back(wish.stamp);
       failed_.insert(wish.stamp);
@@ -247,7 +199,7 @@ Result<void> Incoming::decide(Wish wish) {
     return merge_with(std::move(wish), *own);
   }
   // What was seen once was followed by what is here.
-  if (!differs && !is_answer && !peer_.was_compared && replica_.seen().contains(wish.stamp)) return {};
+  if (!conflicts && !is_answer && !peer_.was_compared && replica_.seen().contains(wish.stamp)) return {};
   if (wish.deleted) {
     queue_deletion(std::move(wish));
     return {};
@@ -263,93 +215,16 @@ void Incoming::note_seen(const Wish& wish) {
   left_.erase(left);
 }
 
-Result<void> Incoming::settle_left(const VersionSet& seen) {
-  for (const auto& [id, stamps] : left_) {
-    KIN_TRY_ASSIGN(const auto own, replica_.find(id));
-    if (!own || !seen.contains(own->stamp)) continue;
-    for (const Stamp& stamp : stamps) failed_.erase(stamp);
-  }
-  return {};
-}
-
-Result<void> Incoming::merge_with(Wish wish, const KnownItem& own) {
-  std::optional<ItemState> base;
-  for (const PastState& past : own.past)
-    if (!peer_.was_compared && peer_.seen.contains(past.stamp)) base = past.state;
-  const ItemState theirs = wish.deleted ? ItemState() : ItemState(wish.item);
-  Merged merged = merge(base, own.state(), theirs);
-  const auto is = [](const ItemState& a, const ItemState& b) {
-    return a.has_value() == b.has_value() && (!a || same_state(*a, *b));
-  };
-  if (merged.other_version) {
-    const bool is_ours = is(own.state(), merged.other_version);
-    KIN_TRY(keep_other_version(*merged.other_version, wish, own, is_ours));
-  }
-  if (is(merged.state, theirs)) return make(std::move(wish), own);  // theirs, as it is
-  const Stamp replaced = wish.stamp;
-  wish.stamp = replica_.next_stamp();
-  wish.replaces = {};
-  wish.deleted = !merged.state;
-  wish.source.reset();
-  if (merged.state) wish.item = *merged.state;
-  wish.answers = replaced;
-  if (is(merged.state, own.state())) {  // ours; only the other end has to learn of it
-    note_state(wish, own, own.local);
-    return {};
-  }
-  wish.has_content = false;
-  if (wish.deleted) {
-    queue_deletion(std::move(wish));
-    return {};
-  }
-  return make(std::move(wish), own);
-}
-
-// A file that both have changed: the version that gives way stays under another name, on both.
-Result<void> Incoming::keep_other_version(const Item& other, const Wish& wish, const KnownItem& own,
-                                          bool is_ours) {
-  Wish copy;
-  copy.item = other;
-  copy.item.name = conflict_name(other.name, is_ours ? replica_.id() : wish.stamp.replica);
-  copy.id = item_id(copy.item);
-  copy.stamp = replica_.next_stamp();
-  copy.has_content = needs_content(other);
-  if (is_ours && copy.has_content) {
-    KIN_TRY_ASSIGN(const Entry entry, entry_of(own));
-    KIN_TRY_ASSIGN(const auto source, store_.read(own.item.folder, entry));
-    KIN_TRY(trash_.put(other.object, *source));
-    copy.content_path = trash_.path_of(other.object);
-  } else if (copy.has_content) {
-    copy.has_content = wish.has_content;
-    copy.content = wish.content;
-    copy.content_path = wish.content_path;
-  }
-  if (observer_.on_conflict)
-    observer_.on_conflict(own.item, "the other version is kept as " + printable(copy.item.name));
-  copy.answers = {peer_id_, 0};  // nothing of the other end's, but it is to be told
-  return make(std::move(copy), std::nullopt);
-}
-
-Result<Entry> Incoming::entry_of(const KnownItem& known) {
-  KIN_TRY_ASSIGN(const auto seen, replica_.entry(known.item.folder, known.local));
-  Entry entry;
-  entry.local = known.local;
-  entry.item = known.item;
-  if (seen) entry.fingerprint = seen->fingerprint;
-  return entry;
-}
-
 // In the store, under any name; or in the trash.
 Result<bool> Incoming::find_content(Wish& wish) {
   if (wish.has_content) return true;
   for (int attempt = 0; attempt < 2; ++attempt) {
     KIN_TRY_ASSIGN(const auto items, replica_.with_object(wish.item.object, 8));
     for (const KnownItem& item : items) {
-      KIN_TRY_ASSIGN(const Entry entry, entry_of(item));
-      auto source = store_.read(item.item.folder, entry);
+      auto source = open_item(replica_, store_, item);
       if (!source) continue;
       if (item.item.size > kFlushBytes) {
-        KIN_TRY(parts_.put(wish.item.object, **source));
+        if (!parts_.put(wish.item.object, **source)) continue;
         wish.content_path = parts_.path_of(wish.item.object);
       } else {
         auto content = read_all(**source, item.item.size);
@@ -363,20 +238,28 @@ Result<bool> Incoming::find_content(Wish& wish) {
     if (pending_.empty()) break;
     KIN_TRY(flush());  // it may have come just now
   }
-  if (!trash_.has(wish.item.object)) return false;
+  const auto size = trash_.check(wish.item.object);
+  if (!size) return false;
   wish.content_path = trash_.path_of(wish.item.object);
-  std::error_code failed;
-  wish.item.size = std::filesystem::file_size(wish.content_path, failed);
-  if (failed) return false;
+  wish.item.size = *size;
   wish.has_content = true;
   return true;
 }
 
+// False: it is not here, and was asked for or left out.
+bool Incoming::get_content(Wish& wish) {
+  const auto found = find_content(wish);
+  if (!found)
+    skip(wish, found.error());
+  else if (!*found)
+    need(wish.stamp);
+  return found && *found;
+}
+
 // Before it is deleted or replaced; where it is not the last one, there is no need to.
 Result<void> Incoming::keep_in_trash(const KnownItem& known) {
-  if (!needs_content(known.item)) return {};
-  KIN_TRY_ASSIGN(const Entry entry, entry_of(known));
-  KIN_TRY_ASSIGN(const auto source, store_.read(known.item.folder, entry));
+  if (!bears_content(known.item)) return {};
+  KIN_TRY_ASSIGN(const auto source, open_item(replica_, store_, known));
   KIN_TRY(trash_.put(known.item.object, *source));
   WireWriter out;
   out.signed_varint(now().seconds);
@@ -388,6 +271,22 @@ Result<void> Incoming::keep_in_trash(const KnownItem& known) {
   return {};
 }
 
+// A hint for later changes: without it they only cost more.
+std::optional<BlockSignature> Incoming::signature_of(const Wish& wish) {
+  SignatureBuilder builder(wish.item.size);
+  builder.add(wish.content);
+  if (wish.content_path.empty()) return builder.finish(wish.item.object);
+  const auto source = open_file_source(wish.content_path);
+  if (!source) return std::nullopt;
+  Bytes buffer(256 << 10);
+  for (;;) {
+    const auto got = (*source)->read(buffer);
+    if (!got) return std::nullopt;
+    builder.add(ByteView(buffer).first(*got));
+    if (*got < buffer.size()) return builder.finish(wish.item.object);
+  }
+}
+
 Result<void> Incoming::make(Wish wish, const std::optional<KnownItem>& own) {
   const bool is_there = own && !own->deleted;
   Pending pending;
@@ -395,13 +294,12 @@ Result<void> Incoming::make(Wish wish, const std::optional<KnownItem>& own) {
   using Kind = StoreChange::Kind;
   if (wish.deleted) {
     if (!is_there) {
-      note_state(wish, own, "");
-      return {};
+      return note_state(wish, own, "");
     }
     change.kind = Kind::remove;
   } else if (is_there) {
     change.kind = Kind::update;
-    change.has_content = needs_content(wish.item) &&
+    change.has_content = bears_content(wish.item) &&
                          (own->item.type != wish.item.type ||
                           (wish.item.type == ItemType::file && own->item.object != wish.item.object));
   } else if (wish.source && !wish.source->deleted) {
@@ -418,35 +316,30 @@ Result<void> Incoming::make(Wish wish, const std::optional<KnownItem>& own) {
       KIN_TRY(decide(std::move(removal)));
     }
   }
-  if (change.kind == Kind::add) change.has_content = needs_content(wish.item);
-  if (change.has_content) {
-    const auto found = find_content(wish);
-    if (!found) {
-      skip(wish, found.error());
-      return {};
-    }
-    if (!*found) {
-      need(wish.stamp);
-      return {};
-    }
-  }
-  const bool loses_content =
-      change.kind == Kind::remove || (change.kind == Kind::update && change.has_content);
+  if (change.kind == Kind::add) change.has_content = bears_content(wish.item);
+  if (change.has_content && !get_content(wish)) return {};
+  const bool loses_content = change.kind == Kind::remove ||
+                             (change.kind == Kind::update && bears_content(own->item) &&
+                              (own->item.type != wish.item.type || own->item.object != wish.item.object));
   if (loses_content) {
     if (const auto kept = keep_in_trash(*own); !kept) {
       skip(wish, kept.error());
       return {};
     }
   }
+  // The size is in no hash.
+  if (is_there && bears_content(wish.item) && own->item.object == wish.item.object)
+    wish.item.size = own->item.size;
   change.item = wish.item;
   if (change.kind == Kind::move) {
     change.folder = wish.source->item.folder;
-    KIN_TRY_ASSIGN(change.entry, entry_of(*wish.source));
+    KIN_TRY_ASSIGN(change.entry, entry_of(replica_, *wish.source));
     pending_items_.insert(wish.source->id);
   } else if (is_there) {
     change.folder = own->item.folder;
-    KIN_TRY_ASSIGN(change.entry, entry_of(*own));
+    KIN_TRY_ASSIGN(change.entry, entry_of(replica_, *own));
   }
+  if (change.has_content && wish.item.type == ItemType::file) pending.signature = signature_of(wish);
   change.content = std::move(wish.content);
   change.content_path = wish.content_path;
   pending.before = own;
@@ -465,7 +358,8 @@ void Incoming::skip(const Wish& wish, const Error& error) {
   if (observer_.on_skipped) observer_.on_skipped(store_.path_of(wish.item.folder, entry), error);
 }
 
-void Incoming::note_state(const Wish& wish, const std::optional<KnownItem>& own, const std::string& local) {
+Result<void> Incoming::note_state(const Wish& wish, const std::optional<KnownItem>& own,
+                                  const std::string& local) {
   KnownItem known = own ? *own : KnownItem{};
   known.id = wish.id;
   known.stamp = wish.stamp;
@@ -479,8 +373,7 @@ void Incoming::note_state(const Wish& wish, const std::optional<KnownItem>& own,
     merged_.emplace_back(wish.id, is_copy ? Stamp{} : wish.answers);
     if (!is_copy) replica_.add_seen(wish.answers);
   }
-  // The table can fail here only by reading: the next commit tells of that.
-  static_cast<void>(replica_.set(std::move(known)).has_value());
+  return replica_.set(std::move(known));
 }
 
 Result<void> Incoming::note_made(const Pending& pending, const Entry& entry) {
@@ -495,20 +388,26 @@ Result<void> Incoming::note_made(const Pending& pending, const Entry& entry) {
     removal.id = source.id;
     removal.item = source.item;
     removal.deleted = true;
-    note_state(removal, source, "");
+    KIN_TRY(note_state(removal, source, ""));
   } else if (pending.before && !pending.before->deleted) {
     replica_.forget_entry(pending.before->item.folder, pending.before->local);
   }
   if (wish.deleted) {
-    note_state(wish, pending.before, "");
+    KIN_TRY(note_state(wish, pending.before, ""));
+    forget_contents(replica_, wish.id);
     record.kind = Record::Kind::remove;
   } else {
     // What the store could not keep (a keyword too many) is this replica's own state: it is not taken for the
     // peer's.
-    Wish made = wish;
-    note_state(made, pending.before, entry.local);
-    if (!entry.local.empty())
+    KIN_TRY(note_state(wish, pending.before, entry.local));
+    // A scan looks for what is gone in the folders that it knows.
+    const bool is_folder = wish.item.type == ItemType::directory;
+    const std::string folder = is_folder ? join_path(wish.item.folder, wish.item.name) : wish.item.folder;
+    if (folders_made_.insert(folder).second) replica_.set_folder(folder, std::nullopt);
+    // Of mail, a folder is no entry of another one.
+    if (!entry.local.empty() && !(is_folder && is_mail_))
       replica_.set_entry(wish.item.folder, entry.local, {entry.fingerprint, look_of(entry), wish.id});
+    if (pending.signature) KIN_TRY(note_content(replica_, wish.id, *pending.signature));
     if (pending.change.kind == Kind::add) record.kind = Record::Kind::full;
     if (pending.change.kind == Kind::update) record.kind = Record::Kind::update;
     if (pending.change.kind == Kind::add && !pending.change.content.empty() && observer_.on_content)
@@ -519,20 +418,30 @@ Result<void> Incoming::note_made(const Pending& pending, const Entry& entry) {
 }
 
 Result<void> Incoming::flush() {
-  if (may_delete_ && conflicts_ != Conflicts::rehearse)
+  if (may_delete_ && conflicts_ != Conflicts::rehearse) {
+    queued_.clear();
     for (Wish& wish : std::exchange(deletions_, {})) {
       KIN_TRY_ASSIGN(const auto own, replica_.find(wish.id));
       KIN_TRY(make(std::move(wish), own));
     }
+  }
   std::vector<Pending> pending = std::exchange(pending_, {});
   pending_items_.clear();
   waiting_bytes_ = 0;
   if (conflicts_ == Conflicts::rehearse) return {};
   KIN_TRY(trash_.sync());
   KIN_TRY(parts_.sync());
+  if (!replica_.seen().fits())
+    return Error(ErrorCode::corrupt, "what came is in more stretches than can be kept");
   if (pending.empty()) return replica_.commit(true);
   std::vector<StoreChange> changes;
-  for (Pending& one : pending) changes.push_back(one.change);
+  std::map<std::string, std::size_t> last_use;  // of files that need not stay
+  for (std::size_t i = 0; i < pending.size(); ++i) {
+    changes.push_back(pending[i].change);
+    const std::string& path = pending[i].change.content_path;
+    if (!path.empty() && path == parts_.path_of(pending[i].wish.item.object)) last_use[path] = i;
+  }
+  for (const auto& [path, use] : last_use) changes[use].may_take = true;
   const std::vector<Result<Entry>> made = store_.apply(std::move(changes));
   for (std::size_t i = 0; i < pending.size(); ++i) {
     if (!made[i]) {

@@ -9,8 +9,7 @@
 #pragma once
 
 #include "lib/sync/content_files.h"
-#include "lib/sync/parcel.h"
-#include "lib/sync/peer_view.h"
+#include "lib/sync/parcel_reader.h"
 #include "lib/sync/record.h"
 
 #include <functional>
@@ -53,7 +52,7 @@ class Incoming {
   // Makes what waits; on the disk when it returns.
   Result<void> flush();
 
-  std::size_t waiting_bytes() const { return waiting_bytes_; }
+  bool has_pending() const { return waiting_bytes_ > 0 || !pending_.empty(); }
   std::uint64_t parcels() const { return parcels_; }  // that came
   // Items that cannot be made of what came; they are to be sent again. Each is told once.
   std::vector<Stamp> take_needed() { return std::exchange(needed_, {}); }
@@ -86,22 +85,25 @@ class Incoming {
     Wish wish;
     StoreChange change;
     std::optional<KnownItem> before;
+    std::optional<BlockSignature> signature;  // of a file's new content
   };
 
   Result<void> take_record(Record record);
   Result<void> take_piece(Piece piece);
-  Result<std::optional<KnownItem>> resolve(ByteView reference);
+  Result<void> miss(const Piece& piece);
+  bool differs(const KnownItem& own) const;  // from what the other end knows
   Result<void> decide(Wish wish);
   Result<void> tell(const Wish& wish, const std::optional<KnownItem>& own, bool conflicts);
   Result<void> merge_with(Wish wish, const KnownItem& own);
   Result<void> make(Wish wish, const std::optional<KnownItem>& own);
   Result<void> keep_other_version(const Item& other, const Wish& wish, const KnownItem& own, bool is_ours);
   Result<bool> find_content(Wish& wish);
+  bool get_content(Wish& wish);
   Result<void> keep_in_trash(const KnownItem& known);
-  Result<Entry> entry_of(const KnownItem& known);
   Result<void> note_made(const Pending& pending, const Entry& entry);
-  void note_state(const Wish& wish, const std::optional<KnownItem>& own, const std::string& local);
+  Result<void> note_state(const Wish& wish, const std::optional<KnownItem>& own, const std::string& local);
   static Wish removal_of(const Wish& wish);
+  static std::optional<BlockSignature> signature_of(const Wish& wish);
   void note_seen(const Wish& wish);
   void queue_deletion(Wish wish);
   void need(const Stamp& stamp);
@@ -111,20 +113,20 @@ class Incoming {
   SyncStore& store_;
   ContentFiles& trash_;
   ContentFiles& parts_;
-  const Formats* const formats_;
   PeerView& peer_;
   const ReplicaId peer_id_;
   const Conflicts conflicts_;
   const Observer observer_;
 
+  bool is_mail_ = false;
   bool may_delete_ = false;
   std::vector<Wish> deletions_;  // until they are allowed
+  std::unordered_set<ItemId, ItemIdHash> queued_;
   std::vector<Pending> pending_;
+  std::set<std::string> folders_made_;  // in which something was made
   std::set<ItemId> pending_items_;
   std::size_t waiting_bytes_ = 0;
-  SentWindow window_;
-  bool window_is_whole_ = true;  // false: a parcel was not understood, and later ones may lean on it
-  std::unique_ptr<Codec> codec_;
+  ParcelReader reader_;
   std::uint64_t parcels_ = 0;
   std::vector<Stamp> needed_;
   std::set<Stamp> asked_for_;  // parts of contents that follow one that was not understood

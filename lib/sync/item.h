@@ -64,6 +64,10 @@ struct Item {
   std::string target;              // of a symlink
 };
 
+inline bool bears_content(const Item& item) {
+  return item.type == ItemType::message || item.type == ItemType::file;
+}
+
 using ItemId = std::array<std::uint8_t, 16>;  // ordered by its bytes
 // Which item it is: the same for all its states.
 ItemId item_id(const Item& item);

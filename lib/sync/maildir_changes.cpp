@@ -54,7 +54,7 @@ std::vector<Result<Entry>> Changes::apply(std::vector<StoreChange> changes) {
 
 // What cannot be removed stays until another time.
 void Changes::remove_old_leftovers() {
-  const auto folders = find_folders(root_);
+  const auto folders = find_folders(root_, [](const std::string&, const Error&) {});
   if (!folders) return;
   for (const std::string& name : *folders) {
     const auto folder = open_folder(root_, name);
@@ -135,7 +135,7 @@ Result<void> Changes::write_staged(const StoreChange& change, int tmp, Staged& s
     if (!S_ISREG(status.st_mode))
       return Error(ErrorCode::io, printable(change.content_path) + " is not a regular file");
     // What has other names too is not ours to change.
-    if (status.st_nlink == 1 &&
+    if (change.may_take && status.st_nlink == 1 &&
         ::renameat2(AT_FDCWD, change.content_path.c_str(), tmp, staged.name.c_str(), RENAME_NOREPLACE) == 0)
       staged.file = std::move(given);
   }
@@ -198,14 +198,15 @@ Result<Entry> Changes::deliver(const StoreChange& change, Staged& staged) {
     hint += "_" + std::to_string(item.copy);
   }
   const Seen seen{{true, staged.name}, staged.status};  // new, unless it has flags
-  auto answer = put(into->folder.tmp.get(), seen, unique, false, item, *into);
+  auto answer = put(into->folder.tmp.get(), staged.name, seen, unique, false, item, *into);
   if (answer) staged.name.clear();
   return answer;
 }
 
-// Renames a file to where it belongs, under the flags and words of `item`. not_found, if that file is gone.
-Result<Entry> Changes::put(int directory, const Seen& seen, const std::string& unique, bool set_apart,
-                           const Item& item, InUse& into) {
+// Renames a file of the message `seen` to where it belongs, under the flags and words of `item`. not_found,
+// if that file is gone; unsupported, if it is on another file system.
+Result<Entry> Changes::put(int directory, const std::string& file, const Seen& seen,
+                           const std::string& unique, bool set_apart, const Item& item, InUse& into) {
   KIN_TRY_ASSIGN(const std::uint32_t letters, letters_for(into, item.words));
   const NameView old = parse_name(seen.place.name);
   const bool is_new = seen.place.is_new && item.flags == 0 && letters == 0;
@@ -214,13 +215,17 @@ Result<Entry> Changes::put(int directory, const Seen& seen, const std::string& u
   for (int attempt = 0;; ++attempt) {
     const bool has_info = !is_new || !old.letters.empty() || !old.extra.empty();
     const std::string name = has_info ? make_name(next_unique, old, item.flags, letters) : next_unique;
-    const bool is_there = to == directory && name == seen.place.name;
-    const int why = is_there ? 0 : rename_to_free_name(directory, seen.place.name, to, name);
+    const bool is_there = to == directory && name == file;
+    const int why = is_there ? 0 : rename_to_free_name(directory, file, to, name);
     if (why == EEXIST && attempt < kMostRenamesMeanwhile) {
       next_unique = make_unique();
       continue;
     }
-    if (why != 0) return errno_error("cannot make", into.folder.path + "/" + Place{is_new, name}.path(), why);
+    if (why != 0) {
+      const Error error =
+          errno_error("cannot make", into.folder.path + "/" + Place{is_new, name}.path(), why);
+      return why == EXDEV ? Error(ErrorCode::unsupported, error.message()) : error;
+    }
     const Seen now_seen{{is_new, name}, seen.status};
     into.mark_changed(is_new);
     listings_.of(into.name)->add(now_seen.place);
@@ -229,6 +234,37 @@ Result<Entry> Changes::put(int directory, const Seen& seen, const std::string& u
       local = now_seen.place.path();
     return entry_of(into.name, std::move(local), now_seen, into.keywords);
   }
+}
+
+// To a folder that a rename does not reach. not_found, if the file has another name by now.
+Result<Entry> Changes::move_by_copy(const StoreChange& change, const Seen& seen, const std::string& unique,
+                                    InUse& into) {
+  KIN_TRY_ASSIGN(const InUse* const from, use_folder(change.folder, false));
+  const std::string path = from->folder.path + "/" + seen.place.path();
+  const Fd file(::openat(from->folder.directory(seen.place.is_new), seen.place.name.c_str(), kOpenFile));
+  if (!file) return errno_error("cannot open", path);
+  const int tmp = into.folder.tmp.get();
+  const std::string name = make_unique();
+  const Fd copy(::openat(tmp, name.c_str(), kMakeFile, 0600));
+  if (!copy) return errno_error("cannot make", into.folder.path + "/tmp/" + name);
+  const auto copied = copy_file(file.get(), change.entry.fingerprint, copy.get(), path);
+  auto answer = copied ? put(tmp, name, {seen.place, *copied}, unique, false, change.item, into)
+                       : Result<Entry>(copied.error());
+  if (!answer) {
+    ::unlinkat(tmp, name.c_str(), 0);
+    return answer;
+  }
+  Result<Entry> removed = answer;
+  if ((into.cur_changed && ::fsync(into.folder.cur.get()) != 0) ||
+      (into.new_changed && ::fsync(into.folder.fresh.get()) != 0))
+    removed = errno_error("cannot sync", into.folder.path);
+  else
+    removed = remove(change);
+  if (removed) return answer;
+  // It stays where it was.
+  const auto there = listings_.find(into.name, into.folder, *answer);
+  if (there) ::unlinkat(into.folder.directory(there->place.is_new), there->place.name.c_str(), 0);
+  return removed;
 }
 
 Result<std::uint32_t> Changes::letters_for(InUse& into, const std::vector<std::string>& words) {
@@ -266,8 +302,11 @@ Result<Entry> Changes::rename(const StoreChange& change) {
       return entry_of(change.folder, change.entry.local, seen, from.keywords);
     }
     const bool set_apart = !is_move && is_set_apart(change.entry.local);
-    auto answer = put(from.folder.directory(seen.place.is_new), seen, unique, set_apart, item, *into);
+    auto answer =
+        put(from.folder.directory(seen.place.is_new), seen.place.name, seen, unique, set_apart, item, *into);
     if (answer) from.mark_changed(seen.place.is_new);
+    if (is_move && !answer && answer.error().code() == ErrorCode::unsupported)
+      answer = move_by_copy(change, seen, unique, *into);
     const bool is_gone = !answer && answer.error().code() == ErrorCode::not_found;
     if (!is_gone) return answer;
     if (attempt == kMostRenamesMeanwhile) return as_busy(std::move(answer).error());

@@ -2,7 +2,9 @@
 //
 // Messages are written to tmp/ and synced, many at a time; then renamed to where they are seen, in order;
 // then each directory is synced once. A crash leaves files in tmp/, which we know by their names and remove
-// when they are old.
+// when they are old. Between folders on different file systems a message is copied through tmp/ as well, and
+// is on the disk in its new folder before it goes from the old one: a crash leaves it in one of them, or in
+// both.
 #pragma once
 
 #include "lib/sync/maildir_entries.h"
@@ -57,8 +59,10 @@ class Changes {
   Result<Entry> change_folder(const StoreChange& change);
   Result<Entry> change_subscriptions(const StoreChange& change);
   Result<std::uint32_t> letters_for(InUse& into, const std::vector<std::string>& words);
-  Result<Entry> put(int directory, const Seen& seen, const std::string& unique, bool set_apart,
-                    const Item& item, InUse& into);
+  Result<Entry> put(int directory, const std::string& file, const Seen& seen, const std::string& unique,
+                    bool set_apart, const Item& item, InUse& into);
+  Result<Entry> move_by_copy(const StoreChange& change, const Seen& seen, const std::string& unique,
+                             InUse& into);
 
   const std::string& root_;
   Listings& listings_;

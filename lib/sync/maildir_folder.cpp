@@ -50,20 +50,24 @@ bool has_directory(int directory, const char* name) {
   return ::fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode);
 }
 
+// An error is of this directory alone.
 Result<void> find_below(int directory, const std::string& root, const std::string& name, int depth,
-                        std::vector<std::string>& found) {
+                        std::vector<std::string>& found, const SyncStore::OnSkipped& on_skipped) {
+  const std::string path = name.empty() ? root : root + "/" + name;
+  // First: where it cannot be listed, neither can be seen whether it has a cur.
+  KIN_TRY_ASSIGN(const std::vector<std::string> names, list_directory(directory, path));
   if (has_directory(directory, "cur")) found.push_back(name);
   if (depth == kMostDepth) return {};
-  const std::string path = root + "/" + name;
-  KIN_TRY_ASSIGN(const std::vector<std::string> names, list_directory(directory, path));
   for (const std::string& below : names) {
     if (is_inner(below)) continue;
     const Fd fd(::openat(directory, below.c_str(), kOpenDirectory));
     if (!fd && (errno == ENOTDIR || errno == ELOOP || errno == ENOENT)) continue;
-    // What cannot be looked at may hold folders: they must not count as gone.
-    if (!fd) return errno_error("cannot open", path + "/" + below);
     const std::string full = name.empty() ? below : name + "/" + below;
-    if (is_good_folder(full)) KIN_TRY(find_below(fd.get(), root, full, depth + 1, found));
+    const Result<void> listed = !fd ? Result<void>(errno_error("cannot open", path + "/" + below))
+                                : is_good_folder(full)
+                                    ? find_below(fd.get(), root, full, depth + 1, found, on_skipped)
+                                    : Result<void>();
+    if (!listed) on_skipped(full, listed.error());
   }
   return {};
 }
@@ -93,8 +97,10 @@ Result<bool> holds_nothing_foreign(const Folder& folder, bool& has_folders) {
       continue;
     }
     std::vector<std::string> folders;
-    KIN_TRY(find_below(below.get(), folder.path, name, 1, folders));
-    if (folders.empty()) return false;
+    bool is_all_seen = true;
+    KIN_TRY(find_below(below.get(), folder.path, name, 1, folders,
+                       [&](const std::string&, const Error&) { is_all_seen = false; }));
+    if (folders.empty() || !is_all_seen) return false;
     has_folders = true;
   }
   return true;
@@ -135,12 +141,13 @@ bool is_good_folder(std::string_view name) {
          });
 }
 
-Result<std::vector<std::string>> find_folders(const std::string& root) {
+Result<std::vector<std::string>> find_folders(const std::string& root,
+                                              const SyncStore::OnSkipped& on_skipped) {
   std::vector<std::string> found;
   const auto directory = open_root(root);
   if (!directory && directory.error().code() == ErrorCode::not_found) return found;
   if (!directory) return directory.error();
-  KIN_TRY(find_below(directory->get(), root, "", 0, found));
+  KIN_TRY(find_below(directory->get(), root, "", 0, found, on_skipped));
   std::sort(found.begin(), found.end());
   return found;
 }

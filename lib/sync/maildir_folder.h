@@ -4,6 +4,7 @@
 
 #include "lib/base/file.h"
 #include "lib/base/result.h"
+#include "lib/sync/sync_store.h"
 
 #include <cstdint>
 #include <functional>
@@ -38,7 +39,9 @@ struct Folder {
 // Whether a folder may have this name: nothing outside the root, or where messages are, can be meant by it.
 bool is_good_folder(std::string_view name);
 // Every folder below `root`, in the order of their names; none, if there is no root. No symlink is followed.
-Result<std::vector<std::string>> find_folders(const std::string& root);
+// A directory below it that cannot be looked at goes to on_skipped instead: it may hold folders.
+Result<std::vector<std::string>> find_folders(const std::string& root,
+                                              const SyncStore::OnSkipped& on_skipped);
 // not_found, if it is not there.
 Result<Folder> open_folder(const std::string& root, const std::string& name);
 // The same; but what is not there is made. On the disk when this returns.

@@ -34,7 +34,7 @@ class MaildirStore final : public SyncStore {
   explicit MaildirStore(std::string root) : root_(std::move(root)) {}
 
   const char* kind() const override { return "maildir"; }
-  Result<std::vector<std::string>> folders() override;
+  Result<std::vector<std::string>> folders(const OnSkipped& on_skipped) override;
   Result<std::optional<std::uint64_t>> folder_fingerprint(const std::string& folder) override;
   Result<void> scan(const std::string& folder, const OnEntry& on_entry, const OnSkipped& on_skipped) override;
   Result<std::unique_ptr<ByteSource>> read(const std::string& folder, const Entry& entry) override;
@@ -49,8 +49,8 @@ class MaildirStore final : public SyncStore {
   Changes changes_{root_, listings_};
 };
 
-Result<std::vector<std::string>> MaildirStore::folders() {
-  KIN_TRY_ASSIGN(std::vector<std::string> found, find_folders(root_));
+Result<std::vector<std::string>> MaildirStore::folders(const OnSkipped& on_skipped) {
+  KIN_TRY_ASSIGN(std::vector<std::string> found, find_folders(root_, on_skipped));
   struct stat status {};
   if ((found.empty() || !found.front().empty()) &&
       ::lstat((root_ + "/" + kSubscriptionsFile).c_str(), &status) == 0 && S_ISREG(status.st_mode))

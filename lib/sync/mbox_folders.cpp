@@ -129,9 +129,9 @@ Result<Spot> Folders::spot_of_file(const std::string& folder, const std::string&
 }
 
 // All directories on the way are folders too: so none is missing when something is to be put below it
-// elsewhere.
+// elsewhere. An error is of this directory alone.
 Result<void> Folders::walk(const Fd& directory, const std::string& path, std::size_t depth,
-                           std::set<std::string>& out) const {
+                           std::set<std::string>& out, const SyncStore::OnSkipped& on_skipped) const {
   KIN_TRY_ASSIGN(const std::vector<std::string> names,
                  list_directory(directory.get(), join_path(root_, path)));
   for (const std::string& name : names) {
@@ -140,15 +140,18 @@ Result<void> Folders::walk(const Fd& directory, const std::string& path, std::si
     const Place place{directory.get(), name, root_ + "/" + inner};
     const auto found = class_of(place, options_);
     if (!found && found.error().code() == ErrorCode::not_found) continue;
-    if (!found) return found.error();
-    if (*found == Class::directory && depth < kMostDepth) {
+    std::optional<Error> unseen;
+    if (!found) unseen = found.error();
+    if (found && *found == Class::directory && depth < kMostDepth) {
       const Fd fd(::openat(directory.get(), name.c_str(), kOpenDirectory));
-      if (!fd && errno != ENOENT && errno != ENOTDIR) return errno_error("cannot open", place.path);
-      if (fd) KIN_TRY(walk(fd, inner, depth + 1, out));
+      if (!fd && errno != ENOENT && errno != ENOTDIR) unseen = errno_error("cannot open", place.path);
+      const Result<void> walked = fd ? walk(fd, inner, depth + 1, out, on_skipped) : Result<void>();
+      if (!walked) unseen = walked.error();
     }
-    if (*found != Class::box && *found != Class::opaque) continue;
-    if (*found == Class::box) out.insert(inner);
-    if (*found == Class::opaque) out.insert(path);
+    if (unseen) on_skipped(inner, *unseen);
+    if (!unseen && *found != Class::box && *found != Class::opaque) continue;
+    if (!unseen && *found == Class::box) out.insert(inner);
+    if (!unseen && *found == Class::opaque) out.insert(path);
     for (std::size_t slash = path.size(); slash != std::string::npos && slash > 0;
          slash = path.rfind('/', slash - 1))
       out.insert(path.substr(0, slash));
@@ -156,14 +159,14 @@ Result<void> Folders::walk(const Fd& directory, const std::string& path, std::si
   return {};
 }
 
-Result<std::vector<std::string>> Folders::all() const {
+Result<std::vector<std::string>> Folders::all(const SyncStore::OnSkipped& on_skipped) const {
   struct stat info {};
   if (::stat(root_.c_str(), &info) != 0 && errno == ENOENT) return std::vector<std::string>();
   KIN_TRY_ASSIGN(const bool is_file, root_is_file());
   if (is_file) return std::vector<std::string>{""};
   KIN_TRY_ASSIGN(const Fd directory, open_root(false));
   std::set<std::string> out;
-  KIN_TRY(walk(directory, "", 1, out));
+  KIN_TRY(walk(directory, "", 1, out, on_skipped));
   return std::vector<std::string>(out.begin(), out.end());
 }
 

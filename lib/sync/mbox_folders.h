@@ -56,8 +56,8 @@ class Folders {
   // What the root is to be, if it is not there.
   void make_root_a_file(bool is_file) { missing_root_is_file_ = is_file; }
 
-  // Every folder, in order.
-  Result<std::vector<std::string>> all() const;
+  // Every folder, in order. A directory below the root that cannot be looked at goes to on_skipped instead.
+  Result<std::vector<std::string>> all(const SyncStore::OnSkipped& on_skipped) const;
   // By the path below the root, of a folder or an opaque file. With `make`, the directories on the way are
   // made; without it, not_found if they are not there. unsupported, if nothing can be there.
   Result<Spot> spot_of(const std::string& path, bool make) const;
@@ -74,7 +74,7 @@ class Folders {
   Result<Fd> open_root(bool make) const;
   Result<Fd> enter(const Place& place, bool make) const;
   Result<void> walk(const Fd& directory, const std::string& path, std::size_t depth,
-                    std::set<std::string>& out) const;
+                    std::set<std::string>& out, const SyncStore::OnSkipped& on_skipped) const;
 
   const std::string root_;
   const Options options_;

@@ -42,7 +42,9 @@ class MboxStore : public SyncStore {
   MboxStore(std::string root, const Options& options) : folders_(std::move(root), options) {}
 
   const char* kind() const override { return "mbox"; }
-  Result<std::vector<std::string>> folders() override { return folders_.all(); }
+  Result<std::vector<std::string>> folders(const OnSkipped& on_skipped) override {
+    return folders_.all(on_skipped);
+  }
   Result<std::optional<std::uint64_t>> folder_fingerprint(const std::string& folder) override;
   Result<void> scan(const std::string& folder, const OnEntry& on_entry, const OnSkipped& on_skipped) override;
   Result<std::unique_ptr<ByteSource>> read(const std::string& folder, const Entry& entry) override;

@@ -42,6 +42,7 @@ struct Step {
   Folder* to = nullptr;    // where it will be; null for one to be removed
   std::string temporary;   // of the content, in `to`
   bool is_taken = false;   // was at content_path
+  bool is_copied = false;  // to `temporary`, since the two folders are on different file systems
   bool is_renamed = false;
   bool is_gone = false;      // the folder of what is to be removed
   std::uint32_t number = 0;  // in `to`, or else in `from`
@@ -150,7 +151,7 @@ class Batch {
     const int directory = step.to->directory.get();
     KIN_TRY_ASSIGN(MhTemporary temporary, make_mh_temporary(directory, step.to->path));
     step.temporary = temporary.name;
-    step.is_taken = !change.content_path.empty() &&
+    step.is_taken = change.may_take && !change.content_path.empty() &&
                     ::renameat(AT_FDCWD, change.content_path.c_str(), directory, temporary.name.c_str()) == 0;
     if (step.is_taken) {
       temporary.fd = Fd(::openat(directory, temporary.name.c_str(), kOpenFile));
@@ -227,7 +228,8 @@ class Batch {
       if (!found) return not_as_it_was(step.to->path + "/" + number);
       step.fingerprint = *found;
       // Another file may have got the old number just before.
-      if (step.from != nullptr && !step.is_renamed && step.fingerprint != step.change.entry.fingerprint) {
+      if (step.from != nullptr && !step.is_renamed && !step.is_copied &&
+          step.fingerprint != step.change.entry.fingerprint) {
         ::unlinkat(step.to->directory.get(), number.c_str(), 0);
         return not_as_it_was(old_path);
       }
@@ -263,20 +265,43 @@ class Batch {
                        [&](const Seen& seen) { return seen.fingerprint == fingerprint; });
   }
 
+  // Of a message on another file system. On the disk when this returns.
+  static Result<void> copy_content(Step& step, const std::string& name) {
+    const std::string path = step.from->path + "/" + name;
+    const Fd file(::openat(step.from->directory.get(), name.c_str(), kOpenFile));
+    if (!file && (errno == ENOENT || errno == ELOOP)) return not_as_it_was(path);
+    if (!file) return errno_error("cannot open", path);
+    KIN_TRY_ASSIGN(const MhTemporary temporary, make_mh_temporary(step.to->directory.get(), step.to->path));
+    step.temporary = temporary.name;
+    step.is_copied = true;
+    KIN_TRY(copy_file(file.get(), step.change.entry.fingerprint, temporary.fd.get(), path));
+    return {};
+  }
+
   // Others may add messages at the same time, and not all of them ask for the lock.
-  Result<std::uint32_t> give_number(Step& step, const std::string& name) {
+  Result<std::uint32_t> give_number(Step& step, std::string name) {
     constexpr int kMostTries = 10'000;
     Folder& to = *step.to;
-    const int source = (step.from != nullptr ? step.from : step.to)->directory.get(),
-              target = to.directory.get();
+    const int target = to.directory.get();
+    int source = (step.from != nullptr ? step.from : step.to)->directory.get();
     for (int tries = 0; tries < kMostTries && to.highest < kMostMhNumber; ++tries) {
       const std::string number = std::to_string(++to.highest);
       if (::linkat(source, name.c_str(), target, number.c_str(), 0) == 0) return to.highest;
       // Not every file system has links, and not every file may be linked to.
       const bool may_rename = errno == EPERM || errno == EOPNOTSUPP || errno == ENOSYS || errno == EMLINK;
       if (may_rename && ::renameat2(source, name.c_str(), target, number.c_str(), RENAME_NOREPLACE) == 0) {
-        step.is_renamed = true;
+        if (step.is_copied)
+          step.temporary.clear();
+        else
+          step.is_renamed = true;
         return to.highest;
+      }
+      if (errno == EXDEV && step.from != nullptr && !step.is_copied) {
+        KIN_TRY(copy_content(step, name));
+        name = step.temporary;
+        source = target;
+        --to.highest;
+        continue;
       }
       if (errno != EEXIST) return errno_error("cannot put a message in", to.path);
     }

@@ -150,15 +150,16 @@ Result<Fd> Directories::open(const std::string& folder, bool make) const {
   return directory;
 }
 
-Result<void> Directories::walk(const OnFolder& on_folder) const {
+Result<void> Directories::walk(const OnFolder& on_folder, const SyncStore::OnSkipped& on_skipped) const {
   const auto directory = open("", false);
   if (!directory && directory.error().code() == ErrorCode::not_found) return {};
   if (!directory) return directory.error();
-  return walk(directory->get(), "", 0, on_folder);
+  return walk(directory->get(), "", 0, on_folder, on_skipped);
 }
 
-Result<void> Directories::walk(int directory, const std::string& folder, int depth,
-                               const OnFolder& on_folder) const {
+// An error is of this directory alone.
+Result<void> Directories::walk(int directory, const std::string& folder, int depth, const OnFolder& on_folder,
+                               const SyncStore::OnSkipped& on_skipped) const {
   std::vector<std::string> below;
   Look look{directory, folder, false, {}};
   const Timestamp time = now();
@@ -176,12 +177,15 @@ Result<void> Directories::walk(int directory, const std::string& folder, int dep
   if (depth == kDeepestFolder) return {};
   for (const std::string& name : below) {
     const std::string folder_below = join_path(folder, name);
-    if (folder_below.size() > kMostFolderBytes)
-      return errno_error("cannot open", path(folder_below), ENAMETOOLONG);
+    if (folder_below.size() > kMostFolderBytes) {
+      on_skipped(folder_below, errno_error("cannot open", path(folder_below), ENAMETOOLONG));
+      continue;
+    }
     const Fd opened(::openat(directory, name.c_str(), kOpenDirectory));
     if (!opened && errno == ENOENT) continue;
-    if (!opened) return errno_error("cannot open", path(folder_below));
-    KIN_TRY(walk(opened.get(), folder_below, depth + 1, on_folder));
+    const Result<void> walked = opened ? walk(opened.get(), folder_below, depth + 1, on_folder, on_skipped)
+                                       : Result<void>(errno_error("cannot open", path(folder_below)));
+    if (!walked) on_skipped(folder_below, walked.error());
   }
   return {};
 }

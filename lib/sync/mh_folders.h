@@ -60,8 +60,7 @@ class Directories {
   // not_found, if it is not there and is not to be made. What is made is on the disk when this returns.
   Result<Fd> open(const std::string& folder, bool make) const;
 
-  // All below the root, and the root. A folder that cannot be listed is an error, for otherwise all in it
-  // would count as gone.
+  // All below the root, and the root. One below it that cannot be listed goes to on_skipped instead.
   struct Look {
     int directory;
     const std::string& folder;
@@ -69,13 +68,14 @@ class Directories {
     std::vector<std::string> stale;  // temporary files of a kin that is no more
   };
   using OnFolder = std::function<void(const Look& look)>;
-  Result<void> walk(const OnFolder& on_folder) const;
+  Result<void> walk(const OnFolder& on_folder, const SyncStore::OnSkipped& on_skipped) const;
 
   // Unless something is in it: then it stays, which is no error. Nor is it one if it is gone.
   Result<void> remove(const std::string& folder) const;
 
  private:
-  Result<void> walk(int directory, const std::string& folder, int depth, const OnFolder& on_folder) const;
+  Result<void> walk(int directory, const std::string& folder, int depth, const OnFolder& on_folder,
+                    const SyncStore::OnSkipped& on_skipped) const;
 
   const std::string root_;
 };

@@ -21,7 +21,6 @@
 
 namespace kin::sync {
 
-int detect_mh(const std::string& root);
 Result<std::unique_ptr<SyncStore>> open_mh(const std::string& root);
 // For tests, which do not want to wait.
 Result<std::unique_ptr<SyncStore>> open_mh_waiting(const std::string& root,
@@ -39,11 +38,13 @@ class MhStore : public SyncStore {
 
   const char* kind() const override { return "mh"; }
 
-  Result<std::vector<std::string>> folders() override {
+  Result<std::vector<std::string>> folders(const OnSkipped& on_skipped) override {
     std::vector<std::string> out;
-    KIN_TRY(directories_.walk([&](const Directories::Look& look) {
-      if (!look.folder.empty() || look.has_messages) out.push_back(look.folder);
-    }));
+    KIN_TRY(directories_.walk(
+        [&](const Directories::Look& look) {
+          if (!look.folder.empty() || look.has_messages) out.push_back(look.folder);
+        },
+        on_skipped));
     std::sort(out.begin(), out.end());
     return out;
   }
@@ -108,9 +109,11 @@ class MhStore : public SyncStore {
   void remove_stale_files() {
     if (std::exchange(removed_stale_files_, true)) return;
     // What cannot be removed harms no one.
-    static_cast<void>(directories_.walk([](const Directories::Look& look) {
-      for (const std::string& name : look.stale) ::unlinkat(look.directory, name.c_str(), 0);
-    }));
+    static_cast<void>(directories_.walk(
+        [](const Directories::Look& look) {
+          for (const std::string& name : look.stale) ::unlinkat(look.directory, name.c_str(), 0);
+        },
+        [](const std::string&, const Error&) {}));
   }
 
   const Directories directories_;
@@ -118,49 +121,8 @@ class MhStore : public SyncStore {
   bool removed_stale_files_ = false;
 };
 
-// Of a folder that has no .mh_sequences: it has nothing but messages and what MH programs leave of removed
-// ones.
-bool has_only_messages(int directory) {
-  constexpr int kMostLooked = 1000;
-  int looked = 0;
-  bool is_good = true, has_message = false;
-  const auto listed = for_each_name(directory, "", [&](std::string_view name, unsigned char type) {
-    const bool is_removed = name[0] == ',' || name[0] == '#';
-    is_good = !is_directory(directory, name, type) && (is_removed || mh_number(name) != 0);
-    has_message |= !is_removed;
-    return is_good && ++looked < kMostLooked;
-  });
-  return listed && is_good && has_message;
-}
-
-bool has_sequences(int directory) {
-  struct stat info {};
-  return ::fstatat(directory, kMhSequencesName, &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(info.st_mode);
-}
-
 }  // namespace
 }  // namespace mh
-
-int detect_mh(const std::string& root) {
-  constexpr std::size_t kMostLooked = 1000;
-  constexpr int kSure = 80, kLikely = 50;
-  const Fd directory(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory) return 0;
-  if (mh::has_sequences(directory.get())) return kSure;
-  int found = mh::has_only_messages(directory.get()) ? kLikely : 0;
-  std::size_t looked = 0;
-  const auto listed = for_each_name(directory.get(), root, [&](std::string_view name, unsigned char type) {
-    const Fd below(name[0] != '.' && mh::is_directory(directory.get(), name, type)
-                       ? ::openat(directory.get(), std::string(name).c_str(), kOpenDirectory)
-                       : -1);
-    if (below && mh::has_sequences(below.get()))
-      found = kSure;
-    else if (below && found == 0 && mh::has_only_messages(below.get()))
-      found = kLikely;
-    return found != kSure && ++looked < kMostLooked;
-  });
-  return listed ? found : 0;
-}
 
 Result<std::unique_ptr<SyncStore>> open_mh_waiting(const std::string& root,
                                                    std::chrono::milliseconds lock_wait) {

@@ -1,18 +1,16 @@
 // Outgoing: what one end of an exchange has to send, and in which order: first all that needs no content
-// (flags, moves, deletions), then small new contents, newest first, then large ones, smallest first. So a
-// reader of mail sees his folders change at once, and attachments last. One thread at a time.
+// (flags, moves, deletions), then new contents, the small ones first. So a reader of mail sees his folders
+// change at once, and attachments last. One thread at a time.
 #pragma once
 
-#include "lib/sync/base_finder.h"
-#include "lib/sync/content_files.h"
-#include "lib/sync/parcel.h"
-#include "lib/sync/peer_view.h"
+#include "lib/sync/content_sender.h"
 #include "lib/sync/record.h"
 
 #include <deque>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 
 namespace kin::sync {
 
@@ -43,15 +41,14 @@ class Outgoing {
   // Could not be made there of what was sent: once more, without bases.
   Result<void> send_again(const Stamp& stamp);
   // The peer has so much of a content already.
-  void set_held(const ObjectId& object, std::uint64_t bytes) { held_[object] = bytes; }
-  // Of the link, in bytes a second; 0: not known yet. How hard it tries to make things small follows it.
-  void set_speed(std::uint64_t bytes_per_second) { speed_ = bytes_per_second; }
+  void set_held(const ObjectId& object, std::uint64_t bytes) { contents_.set_held(object, bytes); }
+  void set_speed(std::uint64_t bytes_per_second) { contents_.set_speed(bytes_per_second); }
 
   bool empty() const;
   // A frame that is ready to be sent; nothing: there is none at the moment.
   Result<std::optional<Bytes>> next_frame();
 
-  std::uint64_t content_bytes_left() const { return content_bytes_left_; }
+  std::uint64_t content_bytes_left() const { return contents_.bytes_left(); }
   std::uint64_t deletions() const { return deletions_.size(); }
   // How many deletions each folder gets.
   std::map<std::string, std::uint64_t> deletions_by_folder() const;
@@ -62,9 +59,7 @@ class Outgoing {
   // So many parcels were dealt with by the other end.
   void acked(std::uint64_t parcels);
   std::uint64_t unacked_bytes() const { return unacked_bytes_; }
-  bool next_is_parcel() const {
-    return early_.empty() && !(small_.empty() && large_.empty() && !large_source_);
-  }
+  bool next_is_parcel() const { return early_.empty() && !contents_.empty(); }
 
  private:
   struct Task {
@@ -72,13 +67,6 @@ class Outgoing {
     Record::Kind kind = Record::Kind::remove;
     ItemId source{};  // of a move or place
     Stamp replaces;
-  };
-  struct ContentTask {
-    ItemId item{};
-    Stamp replaces;
-    std::uint64_t size = 0;
-    std::int64_t time = 0;
-    bool alone = false;  // without bases and window
   };
   struct OnItsWay {
     std::vector<Stamp> stamps;  // of what is in it
@@ -91,24 +79,17 @@ class Outgoing {
 
   Result<void> sort_out(const KnownItem& known, const Stamp& replaces);
   Result<void> place_arrivals();
-  Result<Bytes> reference_to(const ItemId& item);
   Result<std::optional<ItemId>> find_content_at_peer(const KnownItem& known);
   Result<std::optional<Record>> make_record(const Task& task);
   Record told(Record record);
   Result<Bytes> records_frame();
   Result<std::optional<Bytes>> parcel_frame();
-  Result<std::unique_ptr<ByteSource>> read_content(const KnownItem& known);
-  Result<bool> add_small(const ContentTask& task, std::vector<Piece>& pieces);
-  Result<bool> add_large(std::vector<Piece>& pieces);
-  Result<Bytes> choose_bases(const std::vector<Piece>& pieces, std::vector<Bytes>& references);
+  void note_sent(const ContentSender::Made& made);
+  void may_ask_again(const Stamp& stamp);
   void skip(const KnownItem& known, const Error& error);
-  std::size_t parcel_target() const;
-  int level() const;
 
   Replica& replica_;
   SyncStore& store_;
-  BaseFinder& bases_;
-  const Formats* const formats_;
   PeerView& peer_;
   const bool rehearsal_;
   const Observer observer_;
@@ -117,26 +98,12 @@ class Outgoing {
   std::map<ObjectId, ItemId> departing_;       // what goes from one place, and may come at another
   std::unordered_set<std::uint64_t> planned_;  // contents that are on the list, by the front of their hashes
   std::deque<Task> early_, late_, last_;
-  std::deque<ContentTask> small_;
-  std::deque<ContentTask> large_;
-  bool sorted_ = false;
+  ContentSender contents_;
   std::map<ItemId, std::string> deletions_;  // and the folder
-  std::map<ObjectId, std::uint64_t> held_;
   std::map<Stamp, int> tries_;
+  std::set<Stamp> sent_again_;       // or to be, and not out yet; or given up
   std::map<Stamp, Stamp> replaces_;  // of what was sent: the state that it answers
 
-  // The large content that is being sent.
-  std::unique_ptr<ByteSource> large_source_;
-  KnownItem large_item_;
-  Stamp large_replaces_;
-  bool large_is_alone_ = false;
-  std::uint64_t large_offset_ = 0;
-
-  SentWindow window_;
-  std::unique_ptr<Codec> codec_;
-  double ratio_ = 3;  // of content to parcel, lately
-  std::uint64_t speed_ = 0;
-  std::uint64_t content_bytes_left_ = 0;
   std::uint64_t parcels_ = 0, acked_ = 0, unacked_bytes_ = 0;
   std::map<std::uint64_t, OnItsWay> on_their_way_;  // by number; until it is known what became of them
   SendTotals totals_;

@@ -21,14 +21,25 @@ inline constexpr std::size_t kMostBases = 255;
 inline constexpr std::size_t kMostPieces = 4096;
 inline constexpr std::size_t kWindowBytes = 512 << 10;  // of what was sent before
 
+// A content, or some of a long one, as it travels.
 struct Piece {
+  enum class Form : std::uint8_t {
+    plain,       // as it is
+    opened,      // a whole one, opened_content.h
+    difference,  // from the file's former content, block_delta.h
+  };
+
   Stamp stamp, replaces;  // as of a Record
   Item item;
   std::uint64_t offset = 0;
-  Bytes content;  // from there on; all of it, for most
-  Bytes opened;   // a whole content as it travels, if that is another form
+  std::size_t length = 0;  // of content, from there on; all of it, for most
+  Form form = Form::plain;
+  ObjectId former;  // of a difference; only its front travels
+  Bytes travels;
+  Bytes content;  // what came of it; of a difference only once it was played
 
-  bool is_whole() const { return content.size() == item.size; }
+  bool is_whole() const { return length == item.size; }
+  bool is_last() const { return offset + length == item.size; }
 };
 
 struct ParcelHead {
@@ -42,9 +53,13 @@ Result<Bytes> encode_parcel(const std::vector<Piece>& pieces, const std::vector<
                             std::size_t window_bytes, ByteView prefix, Codec& codec);
 Result<ParcelHead> decode_parcel_head(ByteView bytes);  // valid as long as the bytes
 // wrong_base: a content does not come out as it was, so that the prefix is not what the sender had. `formats`
-// may be null: then opened contents are refused so too.
+// may be null: then opened contents are refused so too. Differences are left to be played.
 Result<std::vector<Piece>> decode_parcel(const ParcelHead& head, ByteView prefix, Codec& codec,
                                          const Formats* formats);
+// The content of a piece, which if it is whole gives its object's id. False: it is not what was sent.
+bool take_content(Piece& piece, Bytes content);
+// Whether this can be the content that a difference is meant for.
+bool is_former(const Piece& piece, const ObjectId& object);
 
 // What was sent in one direction of one exchange, as far as it serves as a prefix.
 class SentWindow {

@@ -77,7 +77,9 @@ std::string text_of(const std::vector<std::string>& words) {
 
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> out;
-  for (std::size_t end; (end = text.find('\n')) != std::string_view::npos; text.remove_prefix(end + 1))
+  // One more than may be is enough to be refused.
+  for (std::size_t end; out.size() <= kMostWords && (end = text.find('\n')) != std::string_view::npos;
+       text.remove_prefix(end + 1))
     out.emplace_back(text.substr(0, end));
   return out;
 }
@@ -157,21 +159,22 @@ Result<std::vector<Record>> decode_records(ByteView bytes) {
   }
   WireReader in(size > 0 ? ByteView(unpacked) : payload);
   const std::size_t count = in.count(2);
-  if (count > kMostRecords) return Error(ErrorCode::corrupt, "a batch of too many records");
+  if (count > kMostRecords || in.left() > kMostBatchBytes)
+    return Error(ErrorCode::corrupt, "a batch of too many records");
   std::vector<Record> out(count);
   for (Record& record : out) {
     const std::uint8_t kind = in.u8();
     if (kind > static_cast<std::uint8_t>(Record::Kind::announce)) in.fail();
     record.kind = static_cast<Record::Kind>(kind);
   }
-  std::vector<ReplicaId> replicas(in.count(8));
+  std::vector<ReplicaId> replicas(in.count(8, 3 * count));
   for (ReplicaId& replica : replicas) {
     replica = in.u64();
     if (replica == 0) in.fail();
   }
-  std::vector<std::string> texts(in.count(1));
+  std::vector<std::string> texts(in.count(1, 2 * count));  // a folder and words of each
   for (std::string& text : texts) text = in.text();
-  std::vector<std::size_t> merged(in.count(1));
+  std::vector<std::size_t> merged(in.count(1, count));
   for (std::size_t i = 0, at = 0; i < merged.size(); ++i) {
     const std::uint64_t step = in.varint_up_to(out.size());
     at += step;

@@ -1,34 +1,19 @@
-// The rows of the table, by the first byte of their keys:
-//
-//     M                          the head: id, identity, last sequence, what was seen, digest, number of
-//     items P  replica(8)              a peer I  item id(16)             an item: stamp, state, place, past
-//     states J  replica(8) sequence(8)  which item a stamp is that of, as long as it is O  object(32) item
-//     id(16)  live items by content X  item id(16)             deleted items D  folder                  a
-//     folder, and its fingerprint F  folder 0 local          an entry as the last scan saw it N  key notes
-//
-// Numbers in keys are big-endian, so that their order is that of the numbers.
 #include "lib/sync/replica.h"
 
 #include "lib/base/random.h"
+#include "lib/sync/replica_rows.h"
 
 #include <algorithm>
 
 namespace kin::sync {
+
+using rows::append_number;
+using rows::key_of;
+using rows::starts_with;
+
 namespace {
 
 constexpr std::uint64_t kStateVersion = 1;
-
-Bytes key_of(char table) { return {static_cast<std::uint8_t>(table)}; }
-
-Bytes key_of(char table, ByteView rest) {
-  Bytes out = key_of(table);
-  append(out, rest);
-  return out;
-}
-
-void append_number(Bytes& key, std::uint64_t number) {
-  for (int shift = 56; shift >= 0; shift -= 8) key.push_back(static_cast<std::uint8_t>(number >> shift));
-}
 
 Bytes journal_key(const Stamp& stamp) {
   Bytes out = key_of('J');
@@ -41,22 +26,6 @@ Bytes object_key(const ObjectId& object, const ItemId& id) {
   Bytes out = key_of('O', object.bytes);
   append(out, id);
   return out;
-}
-
-Bytes entry_prefix(const std::string& folder) {
-  Bytes out = key_of('F', as_bytes(folder));
-  out.push_back(0);  // no name has one
-  return out;
-}
-
-Bytes entry_key(const std::string& folder, const std::string& local) {
-  Bytes out = entry_prefix(folder);
-  append(out, as_bytes(local));
-  return out;
-}
-
-bool starts_with(ByteView key, ByteView prefix) {
-  return key.size() >= prefix.size() && equal(key.first(prefix.size()), prefix);
 }
 
 void encode_stamp(const Stamp& stamp, WireWriter& out) {
@@ -103,46 +72,11 @@ Result<KnownItem> decode_known(ByteView id, ByteView bytes) {
   return known;
 }
 
-Bytes encode_seen(const SeenEntry& seen) {
-  WireWriter out;
-  out.varint(seen.fingerprint.inode);
-  out.varint(seen.fingerprint.size);
-  out.signed_varint(seen.fingerprint.modified_ns);
-  out.u64(seen.look);
-  out.raw(seen.item);
-  return out.take();
-}
-
-Result<SeenEntry> decode_seen(ByteView bytes) {
-  WireReader in(bytes);
-  SeenEntry seen;
-  seen.fingerprint.inode = in.varint();
-  seen.fingerprint.size = in.varint();
-  seen.fingerprint.modified_ns = in.signed_varint();
-  seen.look = in.u64();
-  seen.item = in.array<16>();
-  KIN_TRY(in.finish("the state of an entry"));
-  return seen;
-}
-
 void add_to(SetDigest& digest, const StateHash& hash, bool minus) {
   for (std::size_t i = 0; i < 2; ++i) digest[i] += minus ? 0 - hash[i] : hash[i];
 }
 
 }  // namespace
-
-std::uint64_t look_of(const Entry& entry) {
-  WireWriter out;
-  out.u8(static_cast<std::uint8_t>(entry.item.type));
-  out.u8(entry.item.flags);
-  out.varint(entry.item.mode);
-  out.text(entry.item.target);
-  for (const std::string& word : entry.item.words) out.text(word);
-  std::uint64_t mixed =
-      0xcbf29ce484222325;  // FNV-1a: quick, and nobody gains by a collision of his own flags
-  for (const std::uint8_t byte : out.bytes()) mixed = (mixed ^ byte) * 0x100000001b3;
-  return mixed;
-}
 
 Result<std::uint64_t> Replica::known_items(Table& table) {
   KIN_TRY_ASSIGN(const auto head, table.get(key_of('M')));
@@ -323,20 +257,25 @@ Result<void> Replica::for_each_unseen(const VersionSet& seen,
   return {};
 }
 
-// Of each peer, the newest state that it has seen is what both had in common; the others are of no use.
+// Of each peer, the newest state that it is known to have seen is what both had in common. It may have got a
+// later one in an exchange that was cut, of which it tells in the next: a deletion is only sent to whom is
+// known to have what is deleted.
 void Replica::forget_past(KnownItem& known) const {
-  std::vector<bool> needed(known.past.size(), false);
+  constexpr std::size_t kMostLater = 8;  // without them, sets are compared
+  const std::size_t count = known.past.size();
+  std::vector<bool> is_common(count, false);
+  std::size_t later = peers_.empty() ? 0 : count;  // the first that some peer may have got
   for (const auto& [id, peer] : peers_) {
     if (peer.seen.contains(known.stamp)) continue;
-    for (std::size_t i = known.past.size(); i-- > 0;)
-      if (peer.seen.contains(known.past[i].stamp)) {
-        needed[i] = true;
-        break;
-      }
+    std::size_t i = count;
+    while (i > 0 && !peer.seen.contains(known.past[i - 1].stamp)) --i;
+    if (i > 0) is_common[i - 1] = true;
+    later = std::min(later, i);
   }
+  later = std::max(later, count - std::min(count, kMostLater));
   std::vector<PastState> kept;
-  for (std::size_t i = 0; i < known.past.size(); ++i)
-    if (needed[i]) kept.push_back(std::move(known.past[i]));
+  for (std::size_t i = 0; i < count; ++i)
+    if (is_common[i] || i >= later) kept.push_back(std::move(known.past[i]));
   known.past = std::move(kept);
 }
 
@@ -359,8 +298,7 @@ Result<void> Replica::set(KnownItem known) {
   if (!known.deleted) {
     add_to(digest_, state_hash(known.item), false);
     ++live_;
-    if (known.item.type == ItemType::message || known.item.type == ItemType::file)
-      put(object_key(known.item.object, known.id), Bytes());
+    if (bears_content(known.item)) put(object_key(known.item.object, known.id), Bytes());
   }
   if (known.deleted != (before && before->deleted))
     put(key_of('X', known.id), known.deleted ? std::optional<Bytes>(Bytes()) : std::nullopt);
@@ -402,64 +340,6 @@ Result<void> Replica::forget_deleted(std::int64_t least_seconds) {
   return commit(false);
 }
 
-Result<std::optional<SeenEntry>> Replica::entry(const std::string& folder, const std::string& local) {
-  KIN_TRY_ASSIGN(const auto bytes, get(entry_key(folder, local)));
-  if (!bytes) return std::optional<SeenEntry>();
-  KIN_TRY_ASSIGN(SeenEntry seen, decode_seen(*bytes));
-  return std::optional<SeenEntry>(seen);
-}
-
-void Replica::set_entry(const std::string& folder, const std::string& local, const SeenEntry& seen) {
-  put(entry_key(folder, local), encode_seen(seen));
-}
-
-void Replica::forget_entry(const std::string& folder, const std::string& local) {
-  put(entry_key(folder, local), std::nullopt);
-}
-
-Result<void> Replica::EntryCursor::read() {
-  valid_ = cursor_->valid() && starts_with(cursor_->key(), prefix_);
-  if (!valid_) return cursor_->result();
-  local_ = as_text(cursor_->key().subspan(prefix_.size()));
-  KIN_TRY_ASSIGN(seen_, decode_seen(cursor_->value()));
-  return {};
-}
-
-Result<void> Replica::EntryCursor::next() {
-  cursor_->next();
-  return read();
-}
-
-Result<Replica::EntryCursor> Replica::entries_of(const std::string& folder) {
-  EntryCursor out;
-  out.prefix_ = entry_prefix(folder);
-  out.cursor_ = table_.seek(out.prefix_);
-  KIN_TRY(out.read());
-  return out;
-}
-
-Result<std::map<std::string, std::optional<std::uint64_t>>> Replica::folders() {
-  KIN_TRY(commit(false));
-  std::map<std::string, std::optional<std::uint64_t>> out;
-  const Bytes prefix = key_of('D');
-  const auto cursor = table_.seek(prefix);
-  for (; cursor->valid() && starts_with(cursor->key(), prefix); cursor->next()) {
-    WireReader in(cursor->value());
-    auto& fingerprint = out[std::string(as_text(cursor->key().subspan(1)))];
-    if (in.left() > 0) fingerprint = in.u64();
-  }
-  KIN_TRY(cursor->result());
-  return out;
-}
-
-void Replica::set_folder(const std::string& folder, std::optional<std::uint64_t> fingerprint) {
-  WireWriter out;
-  if (fingerprint) out.u64(*fingerprint);
-  put(key_of('D', as_bytes(folder)), out.take());
-}
-
-void Replica::forget_folder(const std::string& folder) { put(key_of('D', as_bytes(folder)), std::nullopt); }
-
 void Replica::set_peer(Peer peer) {
   WireWriter out;
   out.u64(peer.id);
@@ -470,20 +350,6 @@ void Replica::set_peer(Peer peer) {
   append_number(key, peer.id);
   put(std::move(key), out.take());
   peers_[peer.id] = std::move(peer);
-}
-
-Result<std::optional<Bytes>> Replica::note(ByteView key) { return get(key_of('N', key)); }
-
-void Replica::set_note(ByteView key, std::optional<Bytes> value) { put(key_of('N', key), std::move(value)); }
-
-Result<void> Replica::for_each_note(ByteView prefix,
-                                    const std::function<Result<void>(ByteView key, ByteView value)>& visit) {
-  KIN_TRY(commit(false));
-  const Bytes begin = key_of('N', prefix);
-  const auto cursor = table_.seek(begin);
-  for (; cursor->valid() && starts_with(cursor->key(), begin); cursor->next())
-    KIN_TRY(visit(cursor->key().subspan(1), cursor->value()));
-  return cursor->result();
 }
 
 void Replica::save_head() {

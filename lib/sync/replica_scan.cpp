@@ -1,5 +1,7 @@
 #include "lib/sync/replica_scan.h"
 
+#include "lib/sync/former_contents.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -18,18 +20,31 @@ class Scan {
 
   Result<ScanCounts> run() {
     KIN_TRY_ASSIGN(const auto known, replica_.folders());
-    KIN_TRY_ASSIGN(std::vector<std::string> now, store_.folders());
+    std::map<std::string, Error> unseen;
+    const SyncStore::OnSkipped on_unseen = [&](const std::string& folder, const Error& error) {
+      unseen.insert_or_assign(folder, error);
+    };
+    KIN_TRY_ASSIGN(std::vector<std::string> now, store_.folders(on_unseen));
     std::set<std::string> gone;
     for (const auto& [folder, fingerprint] : known)
       if (!std::binary_search(now.begin(), now.end(), folder)) gone.insert(folder);
     if (!gone.empty()) {  // the second look
-      KIN_TRY_ASSIGN(now, store_.folders());
+      KIN_TRY_ASSIGN(now, store_.folders(on_unseen));
       for (const std::string& folder : now) gone.erase(folder);
+    }
+    for (const auto& one : unseen) {
+      const std::string& folder = one.first;
+      const std::size_t kept = std::erase_if(
+          gone, [&](const std::string& other) { return other == folder || other.starts_with(folder + "/"); });
+      if (kept == 0) counts_.never_seen = folder;
+      skip(folder, one.second);
     }
     for (const std::string& folder : now) {
       const auto before = known.find(folder);
-      KIN_TRY(scan_folder(folder, before == known.end() ? std::nullopt : before->second));
-      if (before == known.end() && is_mail_ && !folder.empty()) KIN_TRY(add_folder(folder));
+      const bool is_new = before == known.end();
+      KIN_TRY_ASSIGN(const bool is_seen, scan_folder(folder, is_new ? std::nullopt : before->second));
+      if (is_new && !is_seen) counts_.never_seen = folder;
+      if (is_new && is_seen && is_mail_ && !folder.empty()) KIN_TRY(add_folder(folder));
     }
     for (const std::string& folder : gone) {
       KIN_TRY(remove_all(folder));
@@ -58,12 +73,13 @@ class Scan {
     return replica_.set(std::move(known));
   }
 
-  Result<void> scan_folder(const std::string& folder, std::optional<std::uint64_t> before) {
-    KIN_TRY_ASSIGN(const auto fingerprint, store_.folder_fingerprint(folder));
-    if (fingerprint && before == fingerprint) return {};
+  // Whether it could be looked at.
+  Result<bool> scan_folder(const std::string& folder, std::optional<std::uint64_t> before) {
+    const auto fingerprint = store_.folder_fingerprint(folder);
+    if (fingerprint && *fingerprint && before == *fingerprint) return true;
     missing_.clear();
     replaced_.clear();
-    Result<bool> changed = look_over(folder);
+    Result<bool> changed = fingerprint ? look_over(folder) : Result<bool>(fingerprint.error());
     if (changed && *changed) {
       changed = take_changes(folder);
       if (changed) KIN_TRY(remove_missing(folder));
@@ -71,10 +87,11 @@ class Scan {
     if (!changed) {
       if (changed.error().code() == ErrorCode::cancelled) return std::move(changed).error();
       skip(folder, changed.error());  // nothing of it counts as gone
-      return {};
+      return false;
     }
-    replica_.set_folder(folder, fingerprint);
-    return commit_some();
+    replica_.set_folder(folder, *fingerprint);
+    KIN_TRY(commit_some());
+    return true;
   }
 
   // Whether anything is not as it was; fills missing_.
@@ -133,7 +150,6 @@ class Scan {
   }
 
   Result<void> take(const std::string& folder, Entry& entry, const std::optional<SeenEntry>& seen) {
-    const bool has_content = entry.item.type == ItemType::message || entry.item.type == ItemType::file;
     std::optional<KnownItem> known;
     if (seen) {
       KIN_TRY_ASSIGN(known, replica_.find(seen->item));
@@ -141,12 +157,13 @@ class Scan {
     if (known && (known->deleted || known->local != entry.local)) known.reset();
     Item item = entry.item;
     item.folder = folder;
+    std::optional<BlockSignature> signature;
     if (known && seen->fingerprint == entry.fingerprint && known->item.type == item.type) {
       item.object = known->item.object;
       item.size = known->item.size;
       item.copy = known->item.copy;
-    } else if (has_content) {
-      KIN_TRY(read_content(folder, entry, item));
+    } else if (bears_content(item)) {
+      KIN_TRY_ASSIGN(signature, read_content(folder, entry, item));
       if (known && item.type == ItemType::message && known->item.object == item.object)
         item.copy = known->item.copy;
       else if (item.type == ItemType::message)
@@ -170,11 +187,16 @@ class Scan {
     }
     KIN_TRY(replica_.set(std::move(next)));
     replica_.set_entry(folder, entry.local, {entry.fingerprint, look_of(entry), id});
+    if (signature) KIN_TRY(note_content(replica_, id, *std::move(signature)));
     return {};
   }
 
-  Result<void> read_content(const std::string& folder, const Entry& entry, Item& item) {
+  // A file's signature, so that it can be changed cheaply.
+  Result<std::optional<BlockSignature>> read_content(const std::string& folder, const Entry& entry,
+                                                     Item& item) {
     KIN_TRY_ASSIGN(const auto source, store_.read(folder, entry));
+    const bool is_file = item.type == ItemType::file;
+    SignatureBuilder builder(is_file ? entry.fingerprint.size : 0);
     Hasher hasher;
     Bytes buffer(256 << 10), content;
     item.size = 0;
@@ -183,6 +205,7 @@ class Scan {
       KIN_TRY_ASSIGN(const std::size_t got, source->read(buffer));
       const ByteView piece = ByteView(buffer).first(got);
       hasher.add(piece);
+      if (is_file) builder.add(piece);
       item.size += got;
       if (item.size <= kContentBytes) append(content, piece);
       if (got < buffer.size()) break;
@@ -191,7 +214,7 @@ class Scan {
     counts_.bytes_read += item.size;
     if (item.size <= kContentBytes && observer_.on_content)
       KIN_TRY(observer_.on_content(item.object, content));
-    return {};
+    return builder.finish(item.object);
   }
 
   // Of equal messages in a folder, the first number that is free; or that of one which had another name until
@@ -246,6 +269,7 @@ class Scan {
     known->deleted = true;
     known->local.clear();
     known->stamp = replica_.next_stamp();
+    if (known->item.type == ItemType::file) forget_contents(replica_, id);
     ++counts_.removed;
     return replica_.set(*std::move(known));
   }

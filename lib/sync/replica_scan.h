@@ -2,7 +2,8 @@
 //
 // One missing name is not yet a deletion: a directory that is read while somebody renames files in it may
 // leave one out. So a folder in which anything changed is looked at twice, and only what was missing both
-// times is gone.
+// times is gone. What cannot be looked at, be it a file or a directory with all that is below it, keeps the
+// state that was last known of it.
 #pragma once
 
 #include "lib/sync/replica.h"
@@ -17,6 +18,7 @@ struct ScanCounts {
   std::uint64_t entries = 0;
   std::uint64_t added = 0, changed = 0, removed = 0, skipped = 0;
   std::uint64_t bytes_read = 0;
+  std::string never_seen;  // a folder or directory that could not be looked at, now or ever; empty: none
 };
 
 struct ScanObserver {

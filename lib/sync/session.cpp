@@ -1,6 +1,7 @@
 #include "lib/sync/session.h"
 
 #include "lib/base/random.h"
+#include "lib/sync/deletion_guard.h"
 
 #include <fmt/core.h>
 
@@ -10,22 +11,11 @@
 namespace kin::sync {
 namespace {
 
-constexpr std::size_t kFirstSymbols = 48;  // settle 20 differences without another turn
-constexpr std::size_t kMostSymbolsAtOnce = 200'000;
 constexpr std::uint64_t kMostUnackedBytes = 256 << 10;
-constexpr std::uint64_t kMostDeletions = 50, kMostDeletedPercent = 20;
 constexpr std::int64_t kMostPeerAgeSeconds = 180 * 86'400;
 constexpr std::uint64_t kMostNeeds = 1000;
 constexpr std::size_t kMostNeeded = 100'000;  // in one frame
 constexpr std::size_t kNamesFrameBytes = 256 << 10;
-constexpr std::size_t kReferenceBytes = 6;  // of an item in the difference
-
-std::uint64_t mix(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
-}
 
 }  // namespace
 
@@ -77,7 +67,7 @@ Result<void> Session::receive(const Frame& frame) {
       return incoming_->records(frame.payload);
     case FrameType::parcel: {
       if (their_end_ || !exchanges_ || options_.dry_run || !receives()) break;
-      KIN_TRY(check_deletions());
+      KIN_TRY(guard_deletions());
       if (observer_.on_content) observer_.on_content(frame.payload.size());
       return incoming_->parcel(frame.payload);
     }
@@ -229,16 +219,14 @@ Result<void> Session::begin() {
     sending_ = exchanges_ = true;
     return {};
   }
-  Hasher hasher;
-  hasher.add(options_.is_initiator ? our_hello_ : their_hello_);
-  hasher.add(options_.is_initiator ? their_hello_ : our_hello_);
-  const Digest digest = hasher.finish();
-  WireReader in_key(digest);
-  key_ = in_key.u64();
-  if (!options_.is_initiator) return send_symbols(kFirstSymbols);
-  if (observer_.on_compared) observer_.on_compared();
-  decoder_ = std::make_unique<SymbolDecoder>(key_);
-  symbols_asked_for_ = kFirstSymbols;
+  comparison_.emplace(parts_.replica, options_.is_initiator ? our_hello_ : their_hello_,
+                      options_.is_initiator ? their_hello_ : our_hello_, ours_.items, theirs_.items);
+  if (!options_.is_initiator) {
+    KIN_TRY_ASSIGN(const Bytes symbols, comparison_->first_symbols());
+    put(FrameType::symbols, symbols);
+  } else if (observer_.on_compared) {
+    observer_.on_compared();
+  }
   return {};
 }
 
@@ -257,121 +245,45 @@ Result<void> Session::on_need(ByteView payload) {
 
 // -- sets compared
 
-ShortId Session::short_id(const Item& item) const {
-  const StateHash state = state_hash(item);
-  return mix(mix(state[0] ^ key_) + state[1]);
-}
-
-Result<std::vector<CodedSymbol>> Session::make_symbols(std::size_t first, std::size_t count) {
-  SymbolMaker maker(key_, first, count);
-  KIN_TRY(parts_.replica.for_each_live([&](const KnownItem& known) -> Result<void> {
-    maker.add(short_id(known.item));
-    return {};
-  }));
-  return maker.symbols();
-}
-
-Result<void> Session::send_symbols(std::size_t count) {
-  KIN_TRY_ASSIGN(const auto symbols, make_symbols(symbols_sent_, count));
-  WireWriter out;
-  out.varint(symbols_sent_);
-  out.varint(count);
-  encode_symbols(symbols, symbols_sent_, ours_.items, out);
-  symbols_sent_ += count;
-  put(FrameType::symbols, out.bytes());
-  return {};
-}
-
 Result<void> Session::on_symbols(ByteView payload) {
-  if (!decoder_) return Error(ErrorCode::corrupt, "the other end sent symbols that nobody asked for");
-  WireReader in(payload);
-  const std::uint64_t first = in.varint();
-  const std::size_t count = in.count(13);
-  if (first != decoder_->symbols() || count != symbols_asked_for_) in.fail();
-  if (in.failed()) return in.finish("symbols");
-  const auto theirs = decode_symbols(first, count, theirs_.items, in);
-  KIN_TRY(in.finish("symbols"));
-  KIN_TRY_ASSIGN(const auto ours, make_symbols(first, count));
-  decoder_->add(theirs, ours);
-  if (decoder_->done()) return resolve_difference();
-  const std::uint64_t enough = 3 * (ours_.items + theirs_.items) + 1000;
-  if (decoder_->failed() || decoder_->symbols() > enough)
-    return Error(ErrorCode::corrupt, "the two stores could not be compared; another run may find a way");
-  symbols_asked_for_ = std::clamp<std::size_t>(decoder_->likely_needed(), 16, kMostSymbolsAtOnce);
-  WireWriter out;
-  out.varint(symbols_asked_for_);
-  put(FrameType::more, out.bytes());
-  return {};
-}
-
-Result<void> Session::on_more(ByteView payload) {
-  WireReader in(payload);
-  const std::uint64_t count = in.varint_up_to(kMostSymbolsAtOnce);
-  KIN_TRY(in.finish("a request for symbols"));
-  // One at a time, and no more than could ever help.
-  const bool is_enough = symbols_sent_ > 3 * (ours_.items + theirs_.items) + kMostSymbolsAtOnce;
-  if (options_.is_initiator || !peer_.was_compared || exchanges_ || count == 0 || !out_.empty() || is_enough)
-    return Error(ErrorCode::corrupt, "the other end sent a frame out of turn");
-  return send_symbols(count);
-}
-
-// The initiator knows the difference: it asks for what only the other end has, and says what it has itself
-// that is different, so that of two states of one message only flags travel.
-Result<void> Session::resolve_difference() {
-  std::unordered_set<ShortId> ours(decoder_->only_ours().begin(), decoder_->only_ours().end());
-  KIN_TRY(parts_.replica.for_each_live([&](const KnownItem& known) -> Result<void> {
-    if (ours.contains(short_id(known.item))) only_ours_.push_back(known.id);
+  if (!options_.is_initiator || !comparison_ || exchanges_)
+    return Error(ErrorCode::corrupt, "the other end sent symbols that nobody asked for");
+  KIN_TRY_ASSIGN(const auto more, comparison_->take_symbols(payload));
+  if (more) {
+    put(FrameType::more, *more);
     return {};
-  }));
-  peer_.different.insert(only_ours_.begin(), only_ours_.end());
-  WireWriter out;
-  out.u8(receives() ? 1 : 0);  // else only their names
-  std::vector<ShortId> wanted = decoder_->only_theirs();
-  std::sort(wanted.begin(), wanted.end());
-  out.varint(wanted.size());
-  for (const ShortId id : wanted) out.u64(id);
-  out.varint(only_ours_.size());
-  for (const ItemId& id : only_ours_) out.raw(ByteView(id).first(kReferenceBytes));
-  put(FrameType::difference, out.bytes());
-  decoder_.reset();
+  }
+  // It asks for what only the other end has, and says what it has itself that is different, so that of two
+  // states of one message only flags travel.
+  peer_.different.insert(comparison_->only_ours().begin(), comparison_->only_ours().end());
+  put(FrameType::difference, comparison_->difference(receives()));
   exchanges_ = true;
   return {};
 }
 
-Result<void> Session::on_difference(ByteView payload) {
-  if (options_.is_initiator || !peer_.was_compared || exchanges_)
+Result<void> Session::on_more(ByteView payload) {
+  if (options_.is_initiator || !comparison_ || exchanges_ || !out_.empty())  // one at a time
     return Error(ErrorCode::corrupt, "the other end sent a frame out of turn");
-  WireReader in(payload);
-  const bool with_contents = in.u8() != 0;
-  std::unordered_set<ShortId> wanted;
-  const std::size_t count = in.count(8);
-  for (std::size_t i = 0; i < count; ++i) wanted.insert(in.u64());
-  std::vector<Bytes> theirs(in.count(kReferenceBytes));
-  for (Bytes& reference : theirs) {
-    const ByteView bytes = in.raw(kReferenceBytes);
-    reference.assign(bytes.begin(), bytes.end());
-  }
-  KIN_TRY(in.finish("a difference"));
-  std::vector<ItemId> items;
-  KIN_TRY(parts_.replica.for_each_live([&](const KnownItem& known) -> Result<void> {
-    if (wanted.contains(short_id(known.item))) items.push_back(known.id);
-    return {};
-  }));
-  peer_.different.insert(items.begin(), items.end());
-  for (const Bytes& reference : theirs) {
-    KIN_TRY_ASSIGN(const auto found, parts_.replica.find_by_prefix(reference, 4));
-    for (const KnownItem& known : found)
-      if (peer_.different.contains(known.id)) peer_.elsewise.insert(known.id);
-  }
+  KIN_TRY_ASSIGN(const Bytes symbols, comparison_->answer_more(payload));
+  put(FrameType::symbols, symbols);
+  return {};
+}
+
+Result<void> Session::on_difference(ByteView payload) {
+  if (options_.is_initiator || !comparison_ || exchanges_)
+    return Error(ErrorCode::corrupt, "the other end sent a frame out of turn");
+  KIN_TRY_ASSIGN(const auto difference, comparison_->take_difference(payload));
+  peer_.different.insert(difference.wanted.begin(), difference.wanted.end());
+  peer_.elsewise.insert(difference.elsewise.begin(), difference.elsewise.end());
   sending_ = exchanges_ = true;
-  if (with_contents) return outgoing_->add(items);
+  if (difference.with_contents) return outgoing_->add(difference.wanted);
   std::vector<Record> names;
   std::size_t bytes = 0;
-  for (const ItemId& id : items) {
+  for (const ItemId& id : difference.wanted) {
     KIN_TRY_ASSIGN(const auto known, parts_.replica.find(id));
     if (known) names.push_back({Record::Kind::announce, known->stamp, {}, {}, {}, known->item});
     if (known) bytes += record_bytes(names.back());
-    if (bytes < kNamesFrameBytes && id != items.back()) continue;
+    if (bytes < kNamesFrameBytes && id != difference.wanted.back()) continue;
     put(FrameType::records, encode_records(names));
     names.clear();
     bytes = 0;
@@ -407,37 +319,10 @@ Result<void> Session::on_announced(const Item& item, const Stamp& stamp) {
 Result<void> Session::guard(const std::map<std::string, std::uint64_t>& deletions, bool are_gone,
                             const char* where) {
   if (options_.allow_deletes || options_.dry_run) return {};
-  std::uint64_t all = 0;
-  bool is_many = false;
-  for (const auto& [folder, count] : deletions) {
-    all += count;
-    is_many |= count > kMostDeletions;
-  }
-  if (!is_many && all <= kMostDeletions) return {};
-  std::map<std::string, std::uint64_t> live;
-  std::uint64_t all_live = 0;
-  KIN_TRY(parts_.replica.commit(false));
-  KIN_TRY(parts_.replica.for_each_live([&](const KnownItem& known) -> Result<void> {
-    ++live[known.item.folder];
-    ++all_live;
-    return {};
-  }));
-  const auto refuse = [&](const std::string& what, std::uint64_t count, std::uint64_t left) -> Result<void> {
-    const std::uint64_t before = are_gone ? left + count : left;
-    if (count <= kMostDeletions || count * 100 <= before * kMostDeletedPercent) return {};
-    return Error(
-        ErrorCode::invalid_argument,
-        fmt::format(
-            "this would delete {} of {} items of {} {}; nothing was deleted (--allow-deletes lets it)",
-            grouped(count), grouped(before), what, where));
-  };
-  for (const auto& [folder, count] : deletions)
-    KIN_TRY(
-        refuse(folder.empty() ? "the root folder" : "the folder " + printable(folder), count, live[folder]));
-  return refuse("the store", all, all_live);
+  return check_deletions(parts_.replica, deletions, are_gone, where);
 }
 
-Result<void> Session::check_deletions() {
+Result<void> Session::guard_deletions() {
   if (!incoming_->wants_to_delete()) return {};
   KIN_TRY(guard(incoming_->deletions_by_folder(), false, "here"));
   incoming_->allow_deletions();
@@ -472,10 +357,10 @@ bool Session::ask_for_needed() {
 
 Result<void> Session::settle() {
   if (!incoming_) return {};
-  if (incoming_->waiting_bytes() > 0) KIN_TRY(incoming_->flush());
+  if (incoming_->has_pending()) KIN_TRY(incoming_->flush());
   if (incoming_->parcels() > acks_sent_) {
     acks_sent_ = incoming_->parcels();
-    ask_for_needed();
+    if (needs_sent_ < kMostNeeds / 2) ask_for_needed();  // the rest at the end, all together
     WireWriter out;
     out.varint(acks_sent_);
     put(FrameType::ack, out.bytes());
@@ -490,7 +375,7 @@ Result<void> Session::on_end(ByteView payload) {
     return {};
   }
   outcome_.planned_bytes_in = their_end_->planned_bytes;
-  KIN_TRY(check_deletions());
+  KIN_TRY(guard_deletions());
   KIN_TRY(incoming_->flush());
   if (ask_for_needed()) return {};
   return conclude_receiving();
@@ -502,11 +387,11 @@ Result<void> Session::conclude_receiving() {
     if (!peer_.was_compared) return {};
     // Now it is known which of ours the other end has in another state.
     std::vector<ItemId> rest;
-    for (const ItemId& id : only_ours_)
+    for (const ItemId& id : comparison_->only_ours())
       if (!dealt_with_.contains(id) && !incoming_->was_told_of(id)) rest.push_back(id);
     if (options_.direction == Direction::mirror && receives()) {
       for (const ItemId& id : rest) KIN_TRY(incoming_->remove_own(id));
-      KIN_TRY(check_deletions());
+      KIN_TRY(guard_deletions());
       KIN_TRY(incoming_->flush());
     } else if (sends()) {
       KIN_TRY(outgoing_->add(rest));

@@ -3,10 +3,10 @@
 // docs/protocol.md tells the order of things. One thread at a time.
 #pragma once
 
-#include "lib/sync/coded_symbols.h"
 #include "lib/sync/frame.h"
 #include "lib/sync/incoming.h"
 #include "lib/sync/outgoing.h"
+#include "lib/sync/set_comparison.h"
 
 #include <deque>
 #include <functional>
@@ -70,6 +70,7 @@ class Session {
 
   void set_speed(std::uint64_t bytes_per_second) { outgoing_->set_speed(bytes_per_second); }
   std::uint64_t acked_bytes() const { return acked_bytes_; }
+  bool awaits_ack() const { return outgoing_->unacked_bytes() > 0; }
   std::uint64_t content_bytes_left() const { return outgoing_->content_bytes_left(); }
   std::uint8_t peer_kind() const { return theirs_.kind; }  // of store; 0: not known
   bool is_dry_run() const { return options_.dry_run; }
@@ -89,17 +90,13 @@ class Session {
 
   Result<void> begin();
   Result<void> agree();
-  Result<void> check_deletions();
+  Result<void> guard_deletions();
   Result<void> on_need(ByteView payload);
   Result<void> unite(const VersionSet& theirs, const VersionSet& peer_has);
   Result<void> guard(const std::map<std::string, std::uint64_t>& deletions, bool are_gone, const char* where);
-  Result<std::vector<CodedSymbol>> make_symbols(std::size_t first, std::size_t count);
-  Result<void> send_symbols(std::size_t count);
-  Result<void> resolve_difference();
   Result<void> take_merged();
   bool ask_for_needed();
   Result<void> conclude_receiving();
-  ShortId short_id(const Item& item) const;
   bool sends() const;     // this end's changes go to the other
   bool receives() const;  // and the other's come here
   void put(FrameType type, ByteView payload) { out_.push_back(encode_frame(type, payload)); }
@@ -121,11 +118,8 @@ class Session {
   std::uint64_t acks_sent_ = 0, acked_bytes_ = 0;
 
   // While sets are compared.
-  std::uint64_t key_ = 0;
   Bytes our_hello_, their_hello_;
-  std::size_t symbols_sent_ = 0, symbols_asked_for_ = 0;
-  std::unique_ptr<SymbolDecoder> decoder_;
-  std::vector<ItemId> only_ours_;
+  std::optional<SetComparison> comparison_;
   std::unordered_set<ItemId, ItemIdHash> dealt_with_;
   SessionOutcome outcome_;
 };

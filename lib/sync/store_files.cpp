@@ -34,6 +34,17 @@ class UnchangedFileSource : public ByteSource {
   std::uint64_t done_ = 0;
 };
 
+// How many it was.
+Result<std::uint64_t> copy_bytes(ByteSource& from, int to, const std::string& path) {
+  std::uint64_t copied = 0;
+  for (Bytes piece(kCopyBytes);;) {
+    KIN_TRY_ASSIGN(const std::size_t size, from.read(piece));
+    KIN_TRY(write_all(to, ByteView(piece).first(size), path));
+    copied += size;
+    if (size < piece.size()) return copied;
+  }
+}
+
 }  // namespace
 
 Fingerprint fingerprint_of(const struct stat& info) {
@@ -130,13 +141,20 @@ Result<std::uint64_t> write_content(const StoreChange& change, int to, const std
     return change.content.size();
   }
   KIN_TRY_ASSIGN(const auto from, open_file_source(change.content_path));
-  std::uint64_t copied = 0;
-  for (Bytes piece(kCopyBytes);;) {
-    KIN_TRY_ASSIGN(const std::size_t size, from->read(piece));
-    KIN_TRY(write_all(to, ByteView(piece).first(size), path));
-    copied += size;
-    if (size < piece.size()) return copied;
-  }
+  return copy_bytes(*from, to, path);
+}
+
+Result<struct stat> copy_file(int from, const Fingerprint& fingerprint, int to, const std::string& path) {
+  FileView source(from, path);
+  KIN_TRY(copy_bytes(source, to, path));
+  struct stat info {};
+  if (::fstat(from, &info) != 0) return errno_error("cannot look at", path);
+  if (!S_ISREG(info.st_mode) || fingerprint_of(info) != fingerprint) return not_as_it_was(path);
+  const timespec times[] = {info.st_atim, info.st_mtim};
+  if (::fchmod(to, info.st_mode & kAllModes) != 0 || ::futimens(to, times) != 0 || ::fsync(to) != 0 ||
+      ::fstat(to, &info) != 0)
+    return errno_error("cannot write a copy of", path);
+  return info;
 }
 
 Result<bool> same_bytes(ByteSource& a, ByteSource& b) {

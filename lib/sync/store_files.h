@@ -45,8 +45,8 @@ Result<void> sync_directory(int directory, const std::string& path);
 // The directory that a store is in, if it is not there; on the disk too.
 Result<void> make_root(const std::string& root);
 
-// 0 or an errno; EEXIST if there is something under the new name. Where a file system cannot do this in one
-// step, both names are there for a moment.
+// 0 or an errno; EEXIST if there is something under the new name, EXDEV if the two directories are on
+// different file systems. Where a file system cannot do this in one step, both names are there for a moment.
 int rename_to_free_name(int from_directory, const std::string& from, int directory, const std::string& to);
 
 // An open file that someone else keeps as long as it is read, with its path: from the beginning, wherever its
@@ -72,6 +72,9 @@ std::unique_ptr<ByteSource> file_source(Fd fd, std::string path, const Fingerpri
 Result<std::unique_ptr<ByteSource>> content_source(const StoreChange& change);
 // Of what a change brings; returns how many bytes it was.
 Result<std::uint64_t> write_content(const StoreChange& change, int to, const std::string& path);
+// Copies an open file to a new one, with its permissions and mtime, and has that on the disk; says how it is.
+// busy, if the file has not, or no longer, this fingerprint.
+Result<struct stat> copy_file(int from, const Fingerprint& fingerprint, int to, const std::string& path);
 Result<bool> same_bytes(ByteSource& a, ByteSource& b);
 
 }  // namespace kin::sync

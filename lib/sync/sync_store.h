@@ -47,7 +47,8 @@ struct StoreChange {
   Entry entry;         // as it was when it was last seen; not for add
   bool has_content = false;
   Bytes content;
-  std::string content_path;  // instead, if not empty: a file that has the content, and may be taken by rename
+  std::string content_path;  // instead, if not empty: a file that has the content
+  bool may_take = false;     // that file needs not stay: it may be renamed
 };
 
 class SyncStore {
@@ -57,8 +58,11 @@ class SyncStore {
   virtual const char* kind() const = 0;
 
   // Every folder, in the order of their names as bytes; "" is the root, if that can hold entries. Of mail,
-  // each is an Item of type directory too; of a tree, directories are entries of the one that they are in.
-  virtual Result<std::vector<std::string>> folders() = 0;
+  // each is an Item of type directory too; of a tree, directories are entries of the one that they are in. A
+  // directory below the root that cannot be looked at goes to on_skipped instead, by the name that it would
+  // have as a folder: neither it nor what is below it counts as gone.
+  using OnSkipped = std::function<void(const std::string& local, const Error& error)>;
+  virtual Result<std::vector<std::string>> folders(const OnSkipped& on_skipped) = 0;
 
   // A value that is another one whenever the folder may hold something else than before: while it is the
   // same, the folder need not be scanned. Nothing, if that cannot be told. Asked for before a scan, so that
@@ -72,7 +76,6 @@ class SyncStore {
   // on_skipped instead, by its `local` (so that it does not count as gone) and with a message that names its
   // path. not_found if the folder is gone by now.
   using OnEntry = std::function<Result<void>(Entry entry)>;
-  using OnSkipped = std::function<void(const std::string& local, const Error& error)>;
   virtual Result<void> scan(const std::string& folder, const OnEntry& on_entry,
                             const OnSkipped& on_skipped) = 0;
 

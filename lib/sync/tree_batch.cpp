@@ -267,7 +267,7 @@ Result<void> Batch::write_file(int directory, std::size_t i) {
       return Error(ErrorCode::corrupt,
                    printable(change.content_path) + " is not the content that it should be");
     // With another name somewhere, it could change by that one.
-    work.is_taken = info.st_nlink == 1 &&
+    work.is_taken = change.may_take && info.st_nlink == 1 &&
                     rename_to_free_name(AT_FDCWD, change.content_path, directory, work.temporary) == 0;
     if (work.is_taken) return {};
   }

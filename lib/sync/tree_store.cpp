@@ -26,7 +26,7 @@ class TreeStore : public SyncStore {
   explicit TreeStore(std::string root) : root_(std::move(root)) {}
 
   const char* kind() const override { return "tree"; }
-  Result<std::vector<std::string>> folders() override;
+  Result<std::vector<std::string>> folders(const OnSkipped& on_skipped) override;
   Result<void> scan(const std::string& folder, const OnEntry& on_entry, const OnSkipped& on_skipped) override;
   Result<std::unique_ptr<ByteSource>> read(const std::string& folder, const Entry& entry) override;
   std::vector<Result<Entry>> apply(std::vector<StoreChange> changes) override;
@@ -35,7 +35,8 @@ class TreeStore : public SyncStore {
   }
 
  private:
-  Result<void> list_below(int directory, const std::string& folder, std::vector<std::string>& out) const;
+  Result<void> list_below(int directory, const std::string& folder, std::vector<std::string>& out,
+                          const OnSkipped& on_skipped) const;
   Result<std::vector<std::string>> names_in(int directory, const std::string& path) const;
   void remove_old_temporaries();
 
@@ -43,20 +44,20 @@ class TreeStore : public SyncStore {
   bool is_tidy_ = false;
 };
 
-Result<std::vector<std::string>> TreeStore::folders() {
+Result<std::vector<std::string>> TreeStore::folders(const OnSkipped& on_skipped) {
   std::vector<std::string> out;
   const Result<Fd> root = root_.open("");
   if (!root && root.error().code() == ErrorCode::not_found) return out;
   if (!root) return root.error();
   out.emplace_back();
-  KIN_TRY(list_below(root->get(), "", out));
+  KIN_TRY(list_below(root->get(), "", out, on_skipped));
   std::sort(out.begin(), out.end());
   return out;
 }
 
-// One that cannot be listed is an error: without those below it, all that is in them would count as gone.
-Result<void> TreeStore::list_below(int directory, const std::string& folder,
-                                   std::vector<std::string>& out) const {
+// An error is of this directory alone.
+Result<void> TreeStore::list_below(int directory, const std::string& folder, std::vector<std::string>& out,
+                                   const OnSkipped& on_skipped) const {
   std::vector<std::string> names;
   KIN_TRY(for_each_name(directory, root_.full(folder), [&](std::string_view name, unsigned char type) {
     const bool may_be = type == DT_DIR || type == DT_UNKNOWN;  // opening tells
@@ -68,9 +69,13 @@ Result<void> TreeStore::list_below(int directory, const std::string& folder,
     if (!fits(below)) continue;  // scan() tells of it
     const Result<Fd> next = open_below(directory, name, root_.full(below), ErrorCode::not_found);
     if (!next && next.error().code() == ErrorCode::not_found) continue;
-    if (!next) return next.error();
-    out.push_back(below);
-    KIN_TRY(list_below(next->get(), below, out));
+    const std::size_t before = out.size();
+    if (next) out.push_back(below);
+    const Result<void> listed =
+        next ? list_below(next->get(), below, out, on_skipped) : Result<void>(next.error());
+    if (listed) continue;
+    out.resize(before);
+    on_skipped(below, listed.error());
   }
   return {};
 }
@@ -137,7 +142,7 @@ std::vector<Result<Entry>> TreeStore::apply(std::vector<StoreChange> changes) {
 
 // Left by a crash.
 void TreeStore::remove_old_temporaries() {
-  const Result<std::vector<std::string>> all = folders();
+  const Result<std::vector<std::string>> all = folders([](const std::string&, const Error&) {});
   if (!all) return;
   for (const std::string& folder : *all) {
     const Result<Fd> directory = root_.open(folder);

@@ -6,7 +6,7 @@ namespace kin::sync {
 namespace {
 
 constexpr std::size_t kMostReplicas = 10'000;
-constexpr std::size_t kMostRuns = 1'000'000;
+constexpr std::size_t kMostRuns = 2'000'000;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ bool VersionSet::contains(const Stamp& stamp) const {
 bool VersionSet::fits() const {
   std::size_t total = 0;
   for (const auto& [replica, runs] : runs_) total += runs.size();
-  return runs_.size() <= kMostReplicas && total <= kMostRuns;
+  return runs_.size() <= kMostReplicas / 2 && total <= kMostRuns / 2;
 }
 
 void VersionSet::add(ReplicaId replica, std::uint64_t first, std::uint64_t last) {
@@ -85,8 +85,8 @@ bool VersionSet::is_within(const VersionSet& other) const {
   return all;
 }
 
-// Of each replica its id, and the lengths of gap and run by turns; the last run ends with a gap of nothing,
-// which makes the usual one run from 1 on take two numbers.
+// Of each replica its id, and for each run how much it begins behind the least that it could, and how much
+// longer than one it is.
 void VersionSet::encode(WireWriter& out) const {
   out.varint(runs_.size());
   for (const auto& [replica, runs] : runs_) {

@@ -145,7 +145,7 @@ part_kinds() {
     stores deliver "$kind" a '' 1 10; [ -z "$folder" ] || stores deliver "$kind" a "$folder" 11 5
     run 0 sync --kind "$kind" a b; says 'both ends have the same now'
     stores same "$kind" a b
-    run 0 sync --kind "$kind" a b; says 'nothing to do'
+    run 0 sync --kind "$kind" a b; says 'nothing to do'; ! grep -q 'copied from' err || fail "b was made by it"
     run 0 sync --kind "$kind" b a; says 'nothing to do'
     stores deliver "$kind" a '' 101 3; stores deliver "$kind" b "$folder" 201 4
     case $kind in
@@ -515,11 +515,25 @@ part_bad_input() {
   refused sync a host:b --ssh-command 'head -c 100000 /dev/urandom #'
   head -c 5000 /dev/urandom >noise; refused serve --stdio a <noise
   # The same twice, by whatever name, and one within the other.
-  ln -s a alias
-  refused sync a a; refused sync a ./a; refused sync a "$PWD/a"; refused sync a alias
-  mkdir -p tree/inner; echo 1 >tree/one; echo 2 >tree/inner/two; cp -rp tree tree2
-  refused sync --kind tree tree tree/inner; same tree tree2
-  refused sync --kind tree tree/inner tree; same tree tree2
+  ln -s a alias; ln -s missing dangling
+  for twice in a ./a a/ alias alias/ "$PWD/a"; do
+    run 2 sync a "$twice"; says "a and $twice are the same store"
+    run 2 sync "$twice" a; says "$twice and a are the same store"
+  done
+  run 2 sync missing dangling; says 'missing and dangling are the same store'
+  run 2 sync dangling missing; says 'dangling and missing are the same store'
+  [ ! -e missing ] || fail "a store was made"
+  stores deliver mbox box '' 1 3; ln box hard; cp -p box box2
+  run 2 sync box hard; says 'box and hard are the same store'; cmp box box2
+  mkdir -p tree/inner; echo 1 >tree/one; echo 2 >tree/inner/two; cp -rp tree tree2; ln -s tree/inner short
+  for inner in tree/inner tree/none short; do
+    run 2 sync --kind tree tree "$inner"; says "$inner lies in tree, so the two cannot be kept the same"; same tree tree2
+    run 2 sync --kind tree "$inner" tree; says "$inner lies in tree, so the two cannot be kept the same"; same tree tree2
+  done
+  run 0 sync --kind tree tree tree-2; stores same tree tree tree-2
+  if mkdir mounted && mount --bind a mounted 2>/dev/null; then  # root may
+    run 2 sync a mounted; says 'a and mounted are the same store'; umount mounted
+  fi
   stores same maildir a before 3
   # What cannot be read is not taken for what was deleted.
   local as_nobody=()
@@ -549,6 +563,58 @@ part_bad_input() {
   stores same maildir x there/y 9
 }
 
+# A directory that cannot be read is told of, all else is kept the same, and nothing of it counts as deleted: not even
+# where the other end has changed something there.
+part_unreadable() {
+  shut() {  # for nobody, who has all else of x
+    if [ "$(id -u)" = 0 ]; then chown -R 65534:65534 x; chown root:root "$1"; chmod 700 "$1"; else chmod 000 "$1"; fi
+  }
+  local kind closed code store as_nobody
+  for kind in maildir mh mbox tree; do
+    fresh unreadable; mkdir -m 777 there state; cp "$KIN" "$work/kin"; chmod 755 "$work" .
+    as_nobody=(env "HOME=$PWD/state" "$work/kin" sync --kind "$kind")
+    [ "$(id -u)" != 0 ] || as_nobody=(setpriv --reuid 65534 --regid 65534 --clear-groups "${as_nobody[@]}")
+    if [ "$kind" = mbox ]; then
+      mkdir -p x/lists; stores deliver mbox x lists/one 1 60; stores deliver mbox x two 101 5; closed=lists
+    else
+      stores deliver "$kind" x lists 1 60; stores deliver "$kind" x '' 101 5; closed=lists
+      [ "$kind" != maildir ] || closed=.lists
+    fi
+    mkdir x/lost+found
+    shut x/lost+found
+    # It never could be read.
+    code=0; "${as_nobody[@]}" --mirror x there/mirror >out 2>err || code=$?
+    [ "$code" = 1 ] || fail "$kind: exit code $code for a mirror of what cannot be seen"
+    says "$PWD/x/lost+found cannot be read, so a mirror would delete what is there at the other end"
+    code=0; "${as_nobody[@]}" x there/y >out 2>err || code=$?
+    [ "$code" = 3 ] || fail "$kind: exit code $code"
+    [ "$(grep -c "lost+found: Permission denied" err)" = 1 ] || fail "$kind: not told, or more than once"
+    chmod 700 x/lost+found; rmdir x/lost+found; rm -rf there/mirror
+    code=0; "${as_nobody[@]}" x there/y >out 2>err || code=$?
+    # By chmod 000 of a directory in a tree the other end's may not be read either.
+    [ "$code" = 0 ] || { [ "$kind" = tree ] && [ "$(id -u)" != 0 ]; } || fail "$kind: exit code $code"
+    [ ! -e there/y/lost+found ] || fail "$kind: still there"
+    stores same "$kind" x there/y
+    # It could be read before.
+    if [ "$kind" = mbox ]; then stores deliver mbox x two 201 1; else stores deliver "$kind" x '' 201 1; fi
+    shut "x/$closed"
+    for _ in 1 2; do
+      code=0; "${as_nobody[@]}" x there/y >out 2>err || code=$?
+      [ "$code" = 3 ] || fail "$kind: exit code $code"
+      [ "$(grep -c "$PWD/x/$closed: Permission denied" err)" = 1 ] || fail "$kind: not told, or more than once"
+    done
+    code=0; "${as_nobody[@]}" --mirror --allow-deletes x there/y >out 2>err || code=$?
+    [ "$code" = 3 ] || fail "$kind: exit code $code for a mirror"
+    [ "$(id -u)" != 0 ] || chown 65534:65534 "x/$closed"
+    chmod 700 "x/$closed" "there/y/$closed"
+    "${as_nobody[@]}" x there/y >out 2>err || fail "$kind: exit code $?"
+    stores same "$kind" x there/y
+    for store in x there/y; do
+      [ "$(grep -rh '^Message-ID:' "$store" | sort -u | wc -l)" = 66 ] || fail "$kind: something was lost or has not come"
+    done
+  done
+}
+
 # One line for programs, and what a user sees.
 part_output() {
   fresh output; stores deliver maildir a '' 1 5; stores deliver maildir b lists 6 2
@@ -572,6 +638,6 @@ PYTHON
   [ "$code" = 0 ] || fail "exit code $code"; says 'nothing to do'
 }
 
-parts=(kinds output conflict dry one_way deletions status foreign cut kill meanwhile bad_input)
+parts=(kinds output conflict dry one_way deletions status foreign cut kill meanwhile bad_input unreadable)
 [ "$#" = 0 ] || parts=("$@")
 for part in "${parts[@]}"; do "part_$part"; done

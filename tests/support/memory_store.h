@@ -55,7 +55,7 @@ class MemoryStore : public sync::SyncStore {
   }
 
   const char* kind() const override { return "memory"; }
-  Result<std::vector<std::string>> folders() override {
+  Result<std::vector<std::string>> folders(const OnSkipped&) override {
     std::vector<std::string> out;
     for (const auto& [folder, entries] : contents) out.push_back(folder);
     return out;
@@ -111,6 +111,13 @@ class MemoryStore : public sync::SyncStore {
     contents[folder][local] = std::move(stored);
   }
 
+  static Result<Bytes> content_of(const sync::StoreChange& change) {
+    if (change.content_path.empty()) return change.content;
+    auto content = read_file(change.content_path, 1 << 30);
+    if (content && change.may_take) ::unlink(change.content_path.c_str());
+    return content;
+  }
+
   Result<sync::Entry> apply(sync::StoreChange& change) {
     using Kind = sync::StoreChange::Kind;
     const bool is_folder = change.item.type == sync::ItemType::directory;
@@ -125,12 +132,8 @@ class MemoryStore : public sync::SyncStore {
       return entry_of("", {change.item, {}, 0});
     }
     if (change.kind == Kind::add) {
-      Stored stored{change.item, change.content, ++numbers_};
-      if (!change.content_path.empty()) {
-        auto bytes = read_file(change.content_path, 1 << 30);
-        if (!bytes) return std::move(bytes).error();
-        stored.content = *std::move(bytes);
-      }
+      KIN_TRY_ASSIGN(Bytes content, content_of(change));
+      Stored stored{change.item, std::move(content), ++numbers_};
       std::string local =
           change.item.type == sync::ItemType::file ? change.item.name : "n" + std::to_string(numbers_);
       contents[change.item.folder][local] = stored;
@@ -146,7 +149,7 @@ class MemoryStore : public sync::SyncStore {
     }
     stored->item = change.item;
     if (change.has_content) {
-      stored->content = change.content;
+      KIN_TRY_ASSIGN(stored->content, content_of(change));
       stored->number = ++numbers_;
     }
     if (change.kind == Kind::update) return entry_of(change.entry.local, *stored);

@@ -56,6 +56,7 @@ struct LinkForTest {
   Bytes from_initiator;     // all of them
   sync::SessionOutcome outcome;
   std::vector<std::string> conflicts;
+  std::vector<std::string> skipped;  // by either end, and why
   std::optional<Error> error;
 };
 
@@ -72,10 +73,15 @@ inline LinkForTest exchange(SyncEndForTest& a, SyncEndForTest& b, sync::SessionO
   observer.on_conflict = [&](const sync::Item& item, const std::string&) {
     link.conflicts.push_back(item.name);
   };
+  observer.on_skipped = [&](const std::string& what, const Error& error) {
+    link.skipped.push_back(what + ": " + error.message());
+  };
   sync::Session first(a.parts(), options, observer);
   sync::SessionOptions other;
   other.kind = 1;
-  sync::Session second(b.parts(), other, {});
+  sync::SessionObserver other_observer;
+  other_observer.on_skipped = observer.on_skipped;
+  sync::Session second(b.parts(), other, other_observer);
   sync::FrameReader to_first, to_second;
   int direction = -1;
   // Takes all that one end has to say to the other; false once nothing more goes.

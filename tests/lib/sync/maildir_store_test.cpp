@@ -1,8 +1,11 @@
 #include "lib/base/file.h"
 #include "lib/sync/maildir_name.h"
 #include "lib/sync/sync_store.h"
+#include "tests/support/as_nobody.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+#include "tests/support/separate_mount.h"
+#include "tests/support/sync_folders.h"
 #include "tests/support/temp_dir.h"
 
 #include <algorithm>
@@ -26,6 +29,7 @@ namespace maildir_test {
 namespace {
 
 using testing::code_of;
+using testing::folders_of;
 using testing::require_ok;
 using testing::TempDir;
 using testing::value_of;
@@ -221,7 +225,7 @@ TEST_CASE("a Maildir is told by its three directories, or by those of a folder",
 TEST_CASE("all sets of flags of a Maildir survive a round trip, and a change keeps the name", "[sync]") {
   const TempDir directory;
   const auto store = open(directory / "mail");
-  CHECK(value_of(store->folders()).empty());
+  CHECK(folders_of(*store).empty());
   std::vector<StoreChange> changes;
   for (unsigned flags = 0; flags <= kAllFlags; ++flags)
     changes.push_back(add_change("box", std::to_string(1000 + flags) + ".host",
@@ -376,6 +380,66 @@ TEST_CASE("a move to another folder keeps the name but for the number of the old
   CHECK(content_of(*store, ".b", *answers[2]) == "third");
 }
 
+TEST_CASE("a message moves to a folder on another file system as it is, and is there once", "[sync]") {
+  const TempDir directory;
+  for (const char* const folder : {".a", ".b"}) make_maildir(directory / folder);
+  const std::string large(300'000, 'x');
+  write(directory / ".a/cur/1.host,U=7,S=4:2,SX", "text");
+  write(directory / ".a/new/2.host", large);
+  write(directory / ".a/new/3.host", "third");
+  write(directory / ".b/new/3.host", "another third");
+  const timespec times[] = {{5, 6}, {1'500'000'000, 7}};
+  REQUIRE(::utimensat(AT_FDCWD, (directory / ".a/new/2.host").c_str(), times, 0) == 0);
+  const testing::SeparateMount mount(directory / ".b");
+  const auto store = open(directory.path());
+  std::vector<StoreChange> changes;
+  for (const Entry& entry : scan(*store, ".a").entries) {
+    changes.push_back(change_of(Kind::move, entry));
+    changes.back().item.folder = ".b";
+  }
+  changes[0].item.flags = kFlagged;
+  const auto answers = store->apply(std::move(changes));
+  CHECK(mount.refused() == 3);
+  CHECK(names_in(directory / ".b/cur") == Words{"1.host,S=4:2,FX"});
+  CHECK(names_in(directory / ".b/new").size() == 3);
+  CHECK(text_of(directory / ".b/new/2.host") == large);
+  CHECK(text_of(directory / ".b/new/3.host") == "another third");
+  CHECK(names_in(directory / ".a/cur").empty());
+  CHECK(names_in(directory / ".a/new").empty());
+  CHECK(names_in(directory / ".b/tmp").empty());
+  const Scanned there = scan(*store, ".b");
+  REQUIRE(there.entries.size() == 4);
+  for (const auto& answer : answers) {
+    const auto found = std::find_if(there.entries.begin(), there.entries.end(), [&](const Entry& entry) {
+      return entry.local == value_of(answer).local;
+    });
+    REQUIRE(found != there.entries.end());
+    require_same(*found, *answer);
+  }
+  CHECK(value_of(answers[1]).item.time == Timestamp{1'500'000'000, 7});
+  CHECK(content_of(*store, ".b", *answers[2]) == "third");
+}
+
+TEST_CASE("a message that changed, or cannot go, stays whole where it was though it should be copied away",
+          "[sync]") {
+  const TempDir directory;
+  for (const char* const folder : {".a", ".b"}) make_maildir(directory / folder);
+  write(directory / ".a/cur/1.host:2,", "text");
+  const testing::AsNobody nobody(directory.path());
+  const testing::SeparateMount mount(directory / ".b");
+  const auto store = open(directory.path());
+  StoreChange move = change_of(Kind::move, only_one(*store, ".a"));
+  move.item.folder = ".b";
+  REQUIRE(::chmod((directory / ".a/cur").c_str(), 0500) == 0);  // so that nothing can be removed there
+  CHECK(code_of(apply_one(*store, move)) == ErrorCode::io);
+  REQUIRE(::chmod((directory / ".a/cur").c_str(), 0700) == 0);
+  CHECK(mount.refused() == 1);
+  std::ofstream(directory / ".a/cur/1.host:2,", std::ios::app) << "more";
+  CHECK(code_of(apply_one(*store, move)) == ErrorCode::busy);
+  CHECK(text_of(directory / ".a/cur/1.host:2,") == "textmore");
+  for (const char* const part : {"cur", "new", "tmp"}) CHECK(names_in(directory / ".b" + "/" + part).empty());
+}
+
 TEST_CASE("of the files in tmp only our own go, and those when they are old", "[sync]") {
   const TempDir directory;
   make_maildir(directory / "box");
@@ -409,7 +473,7 @@ TEST_CASE("folders of a Maildir are the directories with cur, and files of other
        {"dovecot-uidlist", "dovecot.index.log", ".uidvalidity", ".mbsyncstate", "maildirsize", ".notmuch/x",
         "courierimapuiddb", "cur/.hidden", "new/.nfs01"})
     write(directory / file, "x");
-  CHECK(value_of(store->folders()) == Words{"", ".Lists.git", "Archive.x", "Archive/2024", "no"});
+  CHECK(folders_of(*store) == Words{"", ".Lists.git", "Archive.x", "Archive/2024", "no"});
   const Scanned scanned = scan(*store);
   CHECK(scanned.entries.empty());
   CHECK(scanned.skipped == Words{"inside"});
@@ -543,6 +607,7 @@ TEST_CASE("content in a file is taken as it is, but not through a link", "[sync]
   const auto add_path = [&](const std::string& name) {
     StoreChange change = add_change("", name, "");
     change.content_path = directory / name;
+    change.may_take = true;
     return apply_one(*store, change);
   };
   CHECK(content_of(*store, "", value_of(add_path("content"))) == "from a file");
@@ -562,7 +627,7 @@ TEST_CASE("folders of a Maildir are made, and go when nothing is in them", "[syn
   const auto store = open(root);
   for (const char* const name : {".Sent", "Archive/2024", "Archive", ".Sent"})
     applied(*store, folder_change(Kind::add, name));
-  CHECK(value_of(store->folders()) == Words{".Sent", "Archive", "Archive/2024"});
+  CHECK(folders_of(*store) == Words{".Sent", "Archive", "Archive/2024"});
   CHECK(names_in(root + "/.Sent") == Words{"cur", "maildirfolder", "new", "tmp"});
   struct stat status {};
   REQUIRE(::stat((root + "/.Sent/cur").c_str(), &status) == 0);
@@ -588,7 +653,7 @@ TEST_CASE("folders of a Maildir are made, and go when nothing is in them", "[syn
   applied(*store, folder_change(Kind::remove, ".Sent"));
 
   applied(*store, folder_change(Kind::remove, "Archive"));
-  CHECK(value_of(store->folders()) == Words{"Archive/2024"});
+  CHECK(folders_of(*store) == Words{"Archive/2024"});
   for (const char* const bad : {"", "..", "../x", "a/../../x", "cur", "Archive/new/x", "/x", "x/"}) {
     INFO(bad);
     CHECK(code_of(apply_one(*store, folder_change(Kind::add, bad))) == ErrorCode::invalid_argument);
@@ -658,7 +723,7 @@ TEST_CASE("subscriptions are a set of words in the root", "[sync]") {
   const Entry made = applied(*store, words_change(Kind::add, {"Lists", "Sent"}));
   CHECK(text_of(file) == "Lists\nSent\n");
   CHECK(names_in(root) == Words{"subscriptions"});
-  CHECK(value_of(store->folders()) == Words{""});
+  CHECK(folders_of(*store) == Words{""});
   require_same(only_one(*store), made);
   require_same(applied(*store, words_change(Kind::add, {"Lists", "Sent"})), made);
   CHECK(code_of(apply_one(*store, words_change(Kind::add, {"Other"}))) == ErrorCode::busy);
@@ -791,7 +856,7 @@ TEST_CASE("many changes in many folders are made in one go", "[sync]") {
     const Entry& entry = value_of(answers[static_cast<std::size_t>(i)]);
     CHECK(content_of(*store, entry.item.folder, entry) == std::to_string(i));
   }
-  CHECK(value_of(store->folders()).size() == 60);
+  CHECK(folders_of(*store).size() == 60);
   CHECK(scan(*store, "f7").entries.size() == 4);
 }
 

@@ -4,6 +4,7 @@
 #include "lib/sync/sync_store.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+#include "tests/support/sync_folders.h"
 #include "tests/support/temp_dir.h"
 
 #include <fmt/core.h>
@@ -30,6 +31,7 @@ using mbox::Marks;
 using mbox::Options;
 using testing::code_of;
 using testing::error_of;
+using testing::folders_of;
 using testing::require_ok;
 using testing::TempDir;
 using testing::value_of;
@@ -257,7 +259,7 @@ TEST_CASE("an mbox is read as the messages that a Maildir would have, with LF an
   const TempDir directory;
   put(directory / "box", line_ends(kLf));
   auto store = open_store(directory / "box");
-  CHECK(value_of(store->folders()) == std::vector<std::string>{""});
+  CHECK(folders_of(*store) == std::vector<std::string>{""});
   CHECK(
       texts(*store, "") ==
       std::vector<std::string>{
@@ -766,7 +768,7 @@ TEST_CASE("each mbox below a directory is a folder, and nothing else is", "[sync
   std::filesystem::create_directory_symlink(outside.path(), directory / "lists/away");
   REQUIRE(::mkfifo((directory / "fifo").c_str(), 0600) == 0);
   auto store = open_store(directory.path());
-  CHECK(value_of(store->folders()) == std::vector<std::string>{"empty", "inbox", "lists", "lists/kin"});
+  CHECK(folders_of(*store) == std::vector<std::string>{"empty", "inbox", "lists", "lists/kin"});
   CHECK(scan(*store, "empty").empty());
   CHECK(scan(*store, "inbox").size() == 3);
   CHECK(scan(*store, "lists").empty());
@@ -788,12 +790,12 @@ TEST_CASE("each mbox below a directory is a folder, and nothing else is", "[sync
 TEST_CASE("mbox folders are made, moved between and removed", "[sync]") {
   const TempDir directory;
   auto store = open_store(directory / "mail");
-  CHECK(value_of(store->folders()).empty());
+  CHECK(folders_of(*store).empty());
   value_of(apply(*store, directory_change(Kind::add, "a")));
   CHECK((stat_of(directory / "mail/a").st_mode & 07777) == 0600);
   value_of(apply(*store, directory_change(Kind::add, "a/b")));  // so that it is a directory
   value_of(apply(*store, directory_change(Kind::add, "a")));
-  CHECK(value_of(store->folders()) == std::vector<std::string>{"a", "a/b"});
+  CHECK(folders_of(*store) == std::vector<std::string>{"a", "a/b"});
   const Entry entry = value_of(apply(*store, add_change("new/folder", "Subject: x\n\nx\n", kFlagged)));
   CHECK((stat_of(directory / "mail/new/folder").st_mode & 07777) == 0600);
   CHECK(code_of(apply(*store, add_change("a", "Subject: x\n\n"))) == ErrorCode::unsupported);
@@ -813,7 +815,7 @@ TEST_CASE("mbox folders are made, moved between and removed", "[sync]") {
 
   value_of(apply(*store, directory_change(Kind::remove, "new/folder")));
   value_of(apply(*store, directory_change(Kind::remove, "new/folder")));
-  CHECK(value_of(store->folders()) == std::vector<std::string>{"a", "a/b"});
+  CHECK(folders_of(*store) == std::vector<std::string>{"a", "a/b"});
   value_of(apply(*store, add_change("new", "Subject: y\n\n")));  // the directory is empty, and gives way
   CHECK(scan(*store, "new").size() == 1);
 }
@@ -843,7 +845,7 @@ TEST_CASE("a file that begins as an mbox and cannot be taken apart is one file",
   Options options = quick();
   options.most_bytes = kLf.size();
   auto store = open_store(directory.path(), options);
-  CHECK(value_of(store->folders()) == std::vector<std::string>{"", "box", "sub"});
+  CHECK(folders_of(*store) == std::vector<std::string>{"", "box", "sub"});
   const std::vector<Entry> files = scan(*store, "sub");
   REQUIRE(files.size() == 1);
   CHECK(files[0].local == "file:odd");
@@ -896,7 +898,7 @@ TEST_CASE("a file that begins as an mbox and cannot be taken apart is one file",
 TEST_CASE("an mbox that is not there is made by the first message", "[sync]") {
   const TempDir directory;
   auto store = value_of(open_mbox(directory / "deep/box"));
-  CHECK(value_of(store->folders()).empty());
+  CHECK(folders_of(*store).empty());
   const std::string path = directory / "content";
   put(path, "Subject: by path\n\nx\n");
   StoreChange change = add_change("", "");

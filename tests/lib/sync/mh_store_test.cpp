@@ -2,6 +2,8 @@
 #include "lib/sync/sync_store.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+#include "tests/support/separate_mount.h"
+#include "tests/support/sync_folders.h"
 #include "tests/support/temp_dir.h"
 
 #include <algorithm>
@@ -27,6 +29,7 @@ namespace {
 
 using testing::code_of;
 using testing::error_of;
+using testing::folders_of;
 using testing::require_ok;
 using testing::value_of;
 using Kind = StoreChange::Kind;
@@ -166,7 +169,7 @@ TEST_CASE("all flag sets and words of MH messages come back from a scan", "[sync
                           flags % 2 == 0 ? Words{} : Words{"Junk", "todo"}));
   const auto answers = mh.store->apply(changes);
   REQUIRE(answers.size() == changes.size());
-  CHECK(value_of(mh.store->folders()) == Words{"inbox"});
+  CHECK(folders_of(*mh.store) == Words{"inbox"});
   const Scanned scanned = scan(*mh.store, "inbox");
   CHECK(scanned.skipped.empty());
   REQUIRE(scanned.entries.size() == changes.size());
@@ -463,6 +466,46 @@ TEST_CASE("the sequences follow a message that moves, and cur is neither shown n
   CHECK(scan(*mh.store, "inbox").entries.empty());
 }
 
+TEST_CASE("an MH message moves to a folder on another file system as it is, and is there once", "[sync]") {
+  Store mh;
+  const std::string large(300'000, 'x');
+  write(mh.root + "/inbox/3", large);
+  write(mh.root + "/inbox/4", "four");
+  write(mh.root + "/inbox/.mh_sequences", "unseen: 3-4\ntodo: 3\n");
+  write(mh.root + "/lists/7", "seven");
+  const timespec times[] = {{5, 6}, {1'500'000'000, 7}};
+  REQUIRE(::utimensat(AT_FDCWD, (mh.root + "/inbox/3").c_str(), times, 0) == 0);
+  const testing::SeparateMount mount(mh.root + "/lists");
+  const Scanned before = scan(*mh.store, "inbox");
+  std::vector<StoreChange> changes;
+  for (const Entry& entry : before.entries) {
+    changes.push_back(change_of(Kind::move, "inbox", entry));
+    changes.back().item.folder = "lists";
+  }
+  const auto answers = mh.store->apply(changes);
+  CHECK(mount.refused() == 2);
+  CHECK(value_of(answers[0]).local == "8");
+  CHECK(value_of(answers[1]).local == "9");
+  CHECK(read_text(mh.root + "/lists/8") == large);
+  CHECK(read_text(mh.root + "/lists/9") == "four");
+  CHECK(read_text(mh.root + "/lists/.mh_sequences") == "unseen: 8-9\ntodo: 8\n");
+  CHECK(answers[0]->item.time == Timestamp{1'500'000'000, 7});
+  const Scanned there = scan(*mh.store, "lists");
+  CHECK(there.locals() == Words{"7", "8", "9"});
+  CHECK(there.at("8").fingerprint == answers[0]->fingerprint);
+  CHECK(scan(*mh.store, "inbox").entries.empty());
+  CHECK(testing::entries_in(mh.root + "/lists") == 4);  // nothing temporary
+
+  // One that is not as it was stays.
+  write(mh.root + "/inbox/1", "one");
+  StoreChange move = change_of(Kind::move, "inbox", scan(*mh.store, "inbox").at("1"));
+  move.item.folder = "lists";
+  std::ofstream(mh.root + "/inbox/1", std::ios::app) << "more";
+  CHECK(code_of(apply_one(*mh.store, move)) == ErrorCode::busy);
+  CHECK(read_text(mh.root + "/inbox/1") == "onemore");
+  CHECK(testing::entries_in(mh.root + "/lists") == 4);
+}
+
 TEST_CASE("a lock of another program on .mh_sequences makes changes busy in time, and loses nothing",
           "[sync]") {
   Store mh(200);
@@ -473,6 +516,7 @@ TEST_CASE("a lock of another program on .mh_sequences makes changes busy in time
   StoreChange by_path = add("inbox", "", 0);
   by_path.has_content = false;
   by_path.content_path = staged;
+  by_path.may_take = true;
   StoreChange update = change_of(Kind::update, "inbox", old);
   update.item.flags = kAllFlags;
   std::vector<StoreChange> changes = {add("inbox", "new", 0),
@@ -531,7 +575,7 @@ TEST_CASE("what MH programs leave of removed messages is no message, and stays",
   fs::create_directory(folder + "9");
   write(folder + "9/1", "in the folder of number 9");
   write(mh.root + "/.hidden/1", "no folder");
-  CHECK(value_of(mh.store->folders()) == Words{"inbox", "inbox/9"});
+  CHECK(folders_of(*mh.store) == Words{"inbox", "inbox/9"});
   CHECK(scan(*mh.store, "inbox").locals() == Words{"2147"});
   CHECK(scan(*mh.store, "inbox").skipped.empty());
   CHECK(value_of(apply_one(*mh.store, add("inbox", "new"))).local == "2148");
@@ -539,7 +583,7 @@ TEST_CASE("what MH programs leave of removed messages is no message, and stays",
   for (const std::string& name : others) CHECK(read_text(folder + name) == "theirs");
 
   write(mh.root + "/5", "in the root");
-  CHECK(value_of(mh.store->folders()) == Words{"", "inbox", "inbox/9"});
+  CHECK(folders_of(*mh.store) == Words{"", "inbox", "inbox/9"});
   CHECK(scan(*mh.store, "").locals() == Words{"5"});
 }
 
@@ -571,7 +615,7 @@ TEST_CASE("links, pipes and unreadable files among MH messages are skipped", "[s
   fs::create_directory_symlink(mh.root + "/inbox", mh.root + "/again");
   const Scanned scanned = scan(*mh.store, "inbox");
   CHECK(scanned.skipped == (::geteuid() == 0 ? Words{"2", "3"} : Words{"2", "3", "4"}));
-  CHECK(value_of(mh.store->folders()) == Words{"inbox"});
+  CHECK(folders_of(*mh.store) == Words{"inbox"});
   CHECK_FALSE(apply_one(*mh.store, add("again", "through a link")).has_value());
   // A message that has become something else since it was seen.
   const Entry one = scanned.at("1");
@@ -639,6 +683,7 @@ TEST_CASE("content of an MH message is taken from a file by rename, or copied fr
   StoreChange change = add("inbox", "", 0);
   change.has_content = false;
   change.content_path = staged;
+  change.may_take = true;
   const Entry entry = value_of(apply_one(*mh.store, change));
   CHECK(content_of(*mh.store, "inbox", entry) == "from a file");
   CHECK(entry.item.time == change.item.time);
@@ -654,18 +699,18 @@ TEST_CASE("content of an MH message is taken from a file by rename, or copied fr
 
 TEST_CASE("MH folders are made and removed, unless something is in them", "[sync]") {
   Store mh;
-  CHECK(value_of(mh.store->folders()).empty());
+  CHECK(folders_of(*mh.store).empty());
   const auto made =
       mh.store->apply({directory(Kind::add, "a/b"), directory(Kind::add, "c"), directory(Kind::add, "c")});
   for (const auto& answer : made) CHECK(answer.has_value());
-  CHECK(value_of(mh.store->folders()) == Words{"a", "a/b", "c"});
+  CHECK(folders_of(*mh.store) == Words{"a", "a/b", "c"});
   write(mh.root + "/a/b/.mh_sequences", "cur: 1\n");
   write(mh.root + "/c/.mh_sequences", "cur: 1\n");
   write(mh.root + "/c/,12", "theirs");
   const auto removed = mh.store->apply({directory(Kind::remove, "a"), directory(Kind::remove, "a/b"),
                                         directory(Kind::remove, "c"), directory(Kind::remove, "missing/d")});
   for (const auto& answer : removed) CHECK(answer.has_value());
-  CHECK(value_of(mh.store->folders()) == Words{"c"});
+  CHECK(folders_of(*mh.store) == Words{"c"});
   CHECK(read_text(mh.root + "/c/.mh_sequences") == "cur: 1\n");
   CHECK(read_text(mh.root + "/c/,12") == "theirs");
 
@@ -674,7 +719,7 @@ TEST_CASE("MH folders are made and removed, unless something is in them", "[sync
   for (const auto& answer : mh.store->apply({change_of(Kind::remove, "d", last), directory(Kind::remove, "d"),
                                              directory(Kind::remove, "e"), directory(Kind::add, "e")}))
     CHECK(answer.has_value());
-  CHECK(value_of(mh.store->folders()) == Words{"c", "e"});
+  CHECK(folders_of(*mh.store) == Words{"c", "e"});
 }
 
 TEST_CASE("names that would lead out of an MH store, or that it would not find again, are refused",
@@ -695,7 +740,7 @@ TEST_CASE("names that would lead out of an MH store, or that it would not find a
                     .has_value());
   }
   const Entry entry = value_of(apply_one(*mh.store, add(deepest, "a")));
-  CHECK(value_of(mh.store->folders()).back() == deepest);
+  CHECK(folders_of(*mh.store).back() == deepest);
   Entry evil = entry;
   evil.local = "../d/1";
   CHECK(code_of(mh.store->read(deepest, evil)) == ErrorCode::not_found);
@@ -720,11 +765,12 @@ TEST_CASE("a batch over more MH folders than are open at once is made as a whole
   }
 }
 
-TEST_CASE("an MH store is known by its sequences, or by folders of nothing but numbers", "[sync]") {
+TEST_CASE("an MH store is known by its sequences, or by folders of nothing but numbered messages", "[sync]") {
+  const std::string message = "Return-Path: <a@b>\nReceived: by c;\n\tThu, 14 Apr 2005\nSubject: x\n\ntext\n";
   const testing::TempDir root;
   CHECK(detect_mh(root / "missing") == 0);
   CHECK(detect_mh(root.path()) == 0);
-  write(root / "inbox/1", "");
+  write(root / "inbox/1", message);
   write(root / "inbox/,2", "");
   CHECK(detect_mh(root.path()) == 50);
   CHECK(detect_mh(root / "inbox") == 50);
@@ -739,6 +785,61 @@ TEST_CASE("an MH store is known by its sequences, or by folders of nothing but n
   CHECK(detect_mh(root.path()) == 80);
   CHECK(detect_mh(root / "inbox") == 80);
   CHECK_FALSE(open_mh(root / "inbox/1").has_value());
+}
+
+TEST_CASE("files that have numbers for names are no MH store unless they begin as messages", "[sync]") {
+  const std::string message = "To: a\r\nX-Face: y\r\n\r\ntext\r\n";
+  for (const char* const content :
+       {"", "text\n", "name: value\n\n", "\n\nSubject: late\n", "Subject without colon\n",
+        "\x7f"
+        "ELF\x02\x01",
+        "From the start\nit is a letter\n", "12 34\n"}) {
+    const testing::TempDir root;
+    write(root / "1", content);
+    CHECK(detect_mh(root.path()) == 0);
+    write(root / "2", content);
+    write(root / "versions/1", content);
+    CHECK(detect_mh(root.path()) == 0);
+    CHECK(std::string_view(detect_store_kind(root.path()).name) == "tree");
+  }
+  const testing::TempDir root;
+  write(root / "a.txt", "text");
+  write(root / "1", message);
+  CHECK(detect_mh(root.path()) == 0);
+  write(root / "mails/1", message);  // among other files it is a tree that has some mail
+  CHECK(detect_mh(root.path()) == 0);
+  write(root / "source/a.cpp", "text");
+  CHECK(detect_mh(root.path()) == 0);
+}
+
+TEST_CASE("real MH stores without sequences are known, whatever else they have", "[sync]") {
+  for (const char* const message :
+       {"From a@b Thu Apr 14 00:00:00 2005\nfrom: a\n\n", "Date: x\nSubject: y\n folded\n\n-- \n",
+        "To: a\ncc:\nSubject:\n--------\ntext: of a draft", "X-Long: 1\nMESSAGE-ID: <1>\n"}) {
+    const testing::TempDir root;
+    write(root / "inbox/1", message);
+    write(root / "inbox/17", message);
+    write(root / "inbox/lists/1", message);
+    write(root / "inbox/.overview", "");
+    std::filesystem::create_directories(root / "empty");
+    CHECK(detect_mh(root.path()) == 50);
+    for (const char* const file : {"context", "replcomps", "components", "mhl.reply", ".folders"})
+      write(root / file, "Path: Mail\n");
+    CHECK(detect_mh(root.path()) == 50);
+    write(root / "inbox/3", "\ndamaged\n");
+    write(root / "inbox/4", "");
+    CHECK(detect_mh(root.path()) == 50);
+    write(root / "other/1", message);
+    write(root / "aliases", "a: b\n");
+    CHECK(detect_mh(root.path()) == 50);
+  }
+  for (const char* const mark : {".xmhcache", ".mew-cache", ".sylpheed_cache", ".claws_cache"}) {
+    const testing::TempDir root;
+    write(root / "inbox/1", "no header\n");
+    write(root / ("inbox/" + std::string(mark)), "");
+    write(root / "notes/a.txt", "");
+    CHECK(detect_mh(root.path()) == 80);
+  }
 }
 
 }  // namespace mh_test

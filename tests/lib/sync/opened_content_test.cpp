@@ -70,9 +70,12 @@ TEST_CASE("an attachment that is like one that the other end has costs little", 
   piece.content = message(later, 76, "again");
   piece.item.size = piece.content.size();
   piece.item.object = sync::object_id(piece.content);
+  piece.length = piece.content.size();
+  piece.travels = piece.content;
   const auto codec = find_codec(static_cast<std::uint8_t>(CodecId::zstd))->make(12);
   const Bytes closed = value_of(sync::encode_parcel({piece}, {}, 0, before, *codec));
-  piece.opened = *sync::open_content(formats::all(), piece.content);
+  piece.form = sync::Piece::Form::opened;
+  piece.travels = *sync::open_content(formats::all(), piece.content);
   const Bytes prefix = *sync::open_content(formats::all(), before);
   const Bytes parcel = value_of(sync::encode_parcel({piece}, {}, 0, prefix, *codec));
   CHECK(closed.size() > 20'000);

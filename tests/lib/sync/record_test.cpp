@@ -110,9 +110,23 @@ std::vector<Piece> some_pieces() {
     piece.content = text_like(static_cast<std::uint64_t>(i), 300);
     piece.item.size = piece.content.size();
     piece.item.object = sync::object_id(piece.content);
+    piece.length = piece.content.size();
+    piece.travels = piece.content;
     if (i == 5) {  // a part of a long one
       piece.item.size = 1000;
       piece.offset = 400;
+    }
+    if (i == 6) {
+      Item file;
+      file.type = ItemType::file;
+      file.name = "file";
+      file.size = piece.item.size;
+      file.object = piece.item.object;
+      piece.item = file;
+      piece.form = Piece::Form::difference;
+      piece.former = sync::object_id(as_bytes("former"));
+      piece.travels = {3, 'a', 'b', 'c', 1, 1};
+      piece.content.clear();
     }
     out.push_back(std::move(piece));
   }
@@ -130,9 +144,16 @@ TEST_CASE("a parcel comes back with the prefix that it was made with, and not wi
   const auto again = value_of(sync::decode_parcel(head, prefix, *codec, nullptr));
   REQUIRE(again.size() == pieces.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
+    CHECK(again[i].offset == pieces[i].offset);
+    CHECK(again[i].length == pieces[i].length);
+    CHECK(again[i].travels == pieces[i].travels);
+    CHECK(again[i].form == pieces[i].form);
+    if (pieces[i].form == Piece::Form::difference) {
+      CHECK(is_former(again[i], pieces[i].former));
+      continue;
+    }
     CHECK(again[i].content == pieces[i].content);
     CHECK(again[i].item.object == pieces[i].item.object);
-    CHECK(again[i].offset == pieces[i].offset);
     CHECK(again[i].stamp == pieces[i].stamp);
   }
   Bytes other = prefix;
@@ -149,10 +170,43 @@ TEST_CASE("a damaged parcel is refused, or its contents are what their hashes sa
     const auto pieces = sync::decode_parcel(*head, {}, *codec, nullptr);
     if (!pieces) return;
     for (const Piece& piece : *pieces) {
-      if (piece.is_whole()) CHECK(piece.item.object == sync::object_id(piece.content));
+      if (piece.is_whole() && piece.form != Piece::Form::difference)
+        CHECK(piece.item.object == sync::object_id(piece.content));
       CHECK(sync::check_item(piece.item).has_value());
     }
   });
+}
+
+TEST_CASE("the pieces of a parcel have no more content than a parcel may", "[sync]") {
+  const auto codec = find_codec(static_cast<std::uint8_t>(CodecId::zstd))->make(1);
+  const auto parcel_of = [&](std::size_t count) {
+    std::vector<Piece> pieces(count);
+    for (std::size_t i = 0; i < count; ++i) {  // "copy 4 MiB of yours"
+      pieces[i].stamp = {1, i + 1};
+      pieces[i].item.type = ItemType::file;
+      pieces[i].item.name = "file";
+      pieces[i].item.size = 1 << 30;
+      pieces[i].length = 4 << 20;
+      pieces[i].form = Piece::Form::difference;
+      pieces[i].travels = {0, 0x80, 0x80, 0x80, 2, 0};
+    }
+    const Bytes parcel = value_of(sync::encode_parcel(pieces, {}, 0, {}, *codec));
+    const auto head = value_of(sync::decode_parcel_head(parcel));
+    return sync::decode_parcel(head, {}, *codec, nullptr).has_value();
+  };
+  CHECK(parcel_of(2));
+  CHECK_FALSE(parcel_of(3));
+}
+
+TEST_CASE("a batch of records has no more texts than its records could use", "[sync]") {
+  WireWriter out;
+  out.varint(0);
+  out.varint(1);          // one record
+  out.u8(0);              // its kind
+  out.varint(0);          // replicas
+  out.varint(3'000'000);  // texts
+  out.raw(Bytes(3'000'000));
+  CHECK_FALSE(sync::decode_records(out.bytes()).has_value());
 }
 
 TEST_CASE("what a login shell prints before kin is shown as the reason", "[sync]") {

@@ -1,8 +1,13 @@
+#include "lib/sync/former_contents.h"
 #include "tests/support/random_bytes.h"
 #include "tests/support/sync_pair.h"
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
 #include <set>
 
 namespace kin::testing {
@@ -22,7 +27,8 @@ void fill(MemoryStore& store, int count, const std::string& folder = "") {
 }
 
 void require_same(const SyncEndForTest& a, const SyncEndForTest& b) {
-  REQUIRE(a.store.view() == b.store.view());
+  const bool is_same = a.store.view() == b.store.view();  // contents would fill the screen
+  REQUIRE(is_same);
 }
 
 TEST_CASE("what one end has comes to the other, and then costs next to nothing", "[sync]") {
@@ -570,6 +576,297 @@ TEST_CASE("a base that is gone costs another turn, and no message", "[sync]") {
   for (const auto& [local, stored] : b.store.contents[""])
     found |= as_text(stored.content).starts_with("In-Reply-To");
   CHECK(found);
+}
+
+std::string with_change(std::string content, std::size_t at) {
+  return content.replace(at, 10, "something else");
+}
+
+TEST_CASE("a changed file costs its change, whether it was scanned or came from the other end", "[sync]") {
+  for (const std::size_t size : {std::size_t{20'000}, std::size_t{2'000'000}}) {
+    SyncEndForTest a(false), b(false);
+    std::string content(as_text(random_bytes(1, size)));
+    a.store.put_file("", "image", content, 1000);
+    exchange(a, b);
+    // By turns: each changes what the other made of it.
+    std::int64_t time = 2000;
+    for (int turn = 0; turn < 4; ++turn) {
+      SyncEndForTest& changes = turn % 2 == 0 ? b : a;
+      content = with_change(content, size / 2 + static_cast<std::size_t>(turn) * 1000);
+      changes.store.put_file("", "image", content, ++time);
+      const auto link = exchange(a, b);
+      if (link.error) FAIL(link.error->message());
+      require_same(a, b);
+      CHECK(link.outcome.is_equal);
+      CHECK(as_text(a.store.contents[""]["image"].content) == content);
+      CHECK(link.bytes < 3 * sync::block_bytes(size) + 1000);
+    }
+  }
+}
+
+TEST_CASE("a difference that cannot be played costs that file again, and no other", "[sync]") {
+  SyncEndForTest a(false), b(false);
+  std::map<std::string, std::string> contents;
+  for (int i = 0; i < 3; ++i) {
+    std::string& content = contents["file" + std::to_string(i)];
+    content = as_text(random_bytes(static_cast<std::uint64_t>(i), 20'000));
+    a.store.put_file("", "file" + std::to_string(i), content, 1000);
+  }
+  exchange(a, b);
+  a.scan();
+  b.scan();
+  // Blocks of equal hashes that are not equal would look like this.
+  const ObjectId object = sync::object_id(as_bytes(contents["file1"]));
+  const auto files = value_of(a.replica->with_object(object, 1));
+  auto signature = value_of(sync::former_content(*a.replica, files.at(0).id, object));
+  REQUIRE(signature);
+  std::swap(signature->blocks[3], signature->blocks[9]);
+  require_ok(sync::note_content(*a.replica, files[0].id, *signature));
+  for (auto& [name, content] : contents) {
+    content = with_change(content, 9000);
+    a.store.put_file("", name, content, 2000);
+  }
+  const auto link = exchange(a, b);
+  if (link.error) FAIL(link.error->message());
+  require_same(a, b);
+  CHECK(link.outcome.is_equal);
+  CHECK(link.bytes > 20'000);
+  CHECK(link.bytes < 27'000);
+}
+
+TEST_CASE("a changed large file goes on where it was cut off", "[sync]") {
+  SyncEndForTest a(false), b(false);
+  std::string content(as_text(random_bytes(1, 3'000'000)));
+  a.store.put_file("", "image", content, 1000);
+  exchange(a, b);
+  content.replace(1'000'000, 600'000, std::string(as_text(random_bytes(2, 600'000))));
+  a.store.put_file("", "image", content, 2000);
+  const auto cut = exchange(a, b, {}, 400'000);
+  REQUIRE(cut.error);
+  const auto rest = exchange(a, b);
+  REQUIRE_FALSE(rest.error);
+  CHECK(rest.skipped == std::vector<std::string>());
+  require_same(a, b);
+  CHECK(rest.bytes < 600'000 - 400'000 + 35'000);
+}
+
+TEST_CASE("a file that both have changed is settled, though neither has what the other leans on", "[sync]") {
+  for (const std::size_t size : {std::size_t{20'000}, std::size_t{200'000}}) {
+    SyncEndForTest a(false), b(false);
+    const std::string content(as_text(random_bytes(1, size)));
+    a.store.put_file("", "image", content, 1000);
+    exchange(a, b);
+    a.store.put_file("", "image", with_change(content, 5000), 2000);
+    b.store.put_file("", "image", with_change(content, 9000), 3000);
+    const auto link = exchange(a, b);
+    if (link.error) FAIL(link.error->message());
+    CHECK(link.skipped == std::vector<std::string>());
+    CHECK(link.outcome.is_equal);
+    require_same(a, b);
+    CHECK_FALSE(link.outcome.peer_failed);
+    CHECK(a.store.contents[""].size() == 2);
+    CHECK(as_text(a.store.contents[""]["image"].content) == with_change(content, 9000));
+    CHECK(exchange(a, b).outcome.was_equal);
+  }
+}
+
+TEST_CASE("a file that becomes a link is in the trash", "[sync]") {
+  SyncEndForTest a(false), b(false);
+  a.store.put_file("", "notes", "worth keeping", 1000);
+  exchange(a, b);
+  auto& notes = a.store.contents[""]["notes"];
+  notes.item.type = sync::ItemType::symlink;
+  notes.item.target = "elsewhere";
+  notes.item.mode = 0;
+  notes.content.clear();
+  notes.number += 1000;
+  const auto link = exchange(a, b);
+  if (link.error) FAIL(link.error->message());
+  CHECK(b.store.contents[""]["notes"].item.type == sync::ItemType::symlink);
+  CHECK(b.trash.has(sync::object_id(as_bytes("worth keeping"))));
+}
+
+TEST_CASE("a conflict whose other content is not here is settled once, with one copy", "[sync]") {
+  for (const bool ours_is_newer : {false, true}) {
+    SyncEndForTest a(false), b(false);
+    a.store.put_file("", "notes", "first", 1000);
+    a.store.put_file("", "other", "content of other", 1000);
+    exchange(a, b);
+    // Theirs travels without its content, which is no longer here.
+    b.store.put_file("", "notes", "content of other", 2000);
+    a.store.contents[""].erase("other");
+    a.store.put_file("", "notes", "by a", ours_is_newer ? 3000 : 1500);
+    const auto link = exchange(a, b);
+    if (link.error) FAIL(link.error->message());
+    CHECK(link.outcome.is_equal);
+    CHECK_FALSE(link.outcome.peer_failed);
+    require_same(a, b);
+    REQUIRE(a.store.contents[""].size() == 2);
+    std::multiset<std::string> found;
+    for (const auto& [name, stored] : a.store.contents[""]) found.emplace(as_text(stored.content));
+    CHECK(found == std::multiset<std::string>{"by a", "content of other"});
+  }
+}
+
+TEST_CASE("a large file that was copied to two places comes to both in one exchange", "[sync]") {
+  SyncEndForTest a(false), b(false);
+  const std::string content(as_text(random_bytes(1, 1'500'000)));
+  a.store.put_file("", "image", content, 1000);
+  exchange(a, b);
+  for (const char* name : {"copy", "second copy", "third copy"}) a.store.put_file("", name, content, 2000);
+  const auto link = exchange(a, b);
+  if (link.error) FAIL(link.error->message());
+  CHECK(link.skipped == std::vector<std::string>());
+  CHECK(link.outcome.is_equal);
+  CHECK(link.bytes < 1000);
+  require_same(a, b);
+}
+
+TEST_CASE("what a crash left in the trash under a hash is not taken for that content", "[sync]") {
+  SyncEndForTest a(false), b(false);
+  a.store.put_file("", "notes", "worth keeping", 1000);
+  exchange(a, b);
+  const ObjectId object = sync::object_id(as_bytes("worth keeping"));
+  std::filesystem::create_directories(b.directory / "trash");
+  std::ofstream(b.trash.path_of(object)) << "half";
+  a.store.put_file("", "notes", "another content", 2000);
+  exchange(a, b);
+  require_same(a, b);
+  CHECK(b.trash.check(object).has_value());
+}
+
+TEST_CASE("what is put into the trash again stays as long as what is new there", "[sync]") {
+  const TempDir directory;
+  sync::ContentFiles trash(directory / "trash");
+  const Bytes content = random_bytes(1, 1000);
+  const ObjectId object = sync::object_id(content);
+  for (int i = 0; i < 2; ++i) {
+    MemorySource source(content);
+    require_ok(trash.put(object, source));
+    const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1000);
+    if (i == 0) std::filesystem::last_write_time(trash.path_of(object), old);
+  }
+  trash.remove_older_than(3600);
+  CHECK(trash.has(object));
+}
+
+TEST_CASE("a parcel that is needed again counts once, however many lean on it", "[sync]") {
+  SyncEndForTest a, b;
+  a.store.put_message("", "base", mail(1) + std::string(as_text(text_like(5, 20'000))));
+  exchange(a, b);
+  a.scan();
+  b.scan();
+  for (auto& [local, stored] : b.store.contents[""]) stored.content = Bytes(stored.content.size(), 'z');
+  a.store.put_message(
+      "", "large",
+      "In-Reply-To: <1@example.org>\n" + mail(2) + std::string(as_text(random_bytes(1, 600'000))));
+  const auto link = exchange(a, b);
+  if (link.error) FAIL(link.error->message());
+  CHECK(link.skipped == std::vector<std::string>());
+  CHECK(link.outcome.is_equal);
+  CHECK_FALSE(link.outcome.peer_failed);
+}
+
+TEST_CASE("a folder that came and is deleted at once is deleted on the other end too", "[sync]") {
+  for (const bool is_mail : {true, false}) {
+    SyncEndForTest a(is_mail), b(is_mail);
+    for (int i = 0; i < 3; ++i) {
+      if (is_mail) a.store.put_message("Sub", "m" + std::to_string(i), mail(i));
+      if (!is_mail) a.store.put_file("Sub", "f" + std::to_string(i), mail(i), 1000);
+    }
+    if (is_mail) a.store.contents.try_emplace("Empty");
+    exchange(a, b);
+    require_same(a, b);
+    b.store.contents.erase("Sub");
+    b.store.contents.erase("Empty");
+    const auto link = exchange(a, b);
+    if (link.error) FAIL(link.error->message());
+    CHECK(link.outcome.is_equal);
+    CHECK(a.store.contents["Sub"].empty());
+    CHECK_FALSE(a.store.contents.contains("Empty"));
+  }
+}
+
+TEST_CASE("a content that was edited unseen is not replaced because its former one is in the trash",
+          "[sync]") {
+  SyncEndForTest a(false), b(false);
+  a.store.put_file("", "notes", "first", 1000);
+  exchange(a, b);
+  const Bytes first{'f', 'i', 'r', 's', 't'};
+  MemorySource former(first);
+  require_ok(b.trash.put(sync::object_id(as_bytes("first")), former));
+  b.store.contents[""]["notes"].content = Bytes{'e', 'd', 'i', 't', 's'};  // it looks the same
+  a.store.put_file("", "notes", "second", 2000);
+  exchange(a, b);
+  CHECK(as_text(b.store.contents[""]["notes"].content) == "edits");
+}
+
+TEST_CASE("more replicas than can be kept are refused, and the state stays readable", "[sync]") {
+  sync::VersionSet seen;
+  for (std::uint64_t i = 1; i <= 5000; ++i) seen.add(i, 1, 1);
+  CHECK(seen.fits());
+  seen.add(9'999'999, 1, 1);
+  CHECK_FALSE(seen.fits());
+  WireWriter out;
+  seen.encode(out);
+  WireReader in(out.bytes());
+  CHECK(sync::VersionSet::decode(in) == seen);
+}
+
+TEST_CASE("what came before a cut and was changed and deleted since is deleted on the other end", "[sync]") {
+  for (const bool was_known : {true, false}) {
+    SyncEndForTest a, b;
+    a.store.put_message("", "first", mail(1));
+    if (was_known) exchange(a, b);
+    a.store.put_message("", "second", mail(2));
+    // It arrives, and this end does not learn of that.
+    std::uint64_t cut = 100;
+    for (; b.store.view().size() < 2; ++cut) {
+      REQUIRE(cut < 2000);
+      exchange(a, b, {}, cut);
+    }
+    a.store.contents[""]["second"].item.flags = sync::kSeen;
+    a.scan();
+    a.store.contents[""].erase("second");
+    const auto link = exchange(a, b);
+    if (link.error) FAIL(link.error->message());
+    CHECK(link.outcome.is_equal);
+    require_same(a, b);
+    CHECK(b.store.view().size() == 1);
+  }
+}
+
+TEST_CASE("a link of differences that is cut at any byte loses nothing", "[sync]") {
+  const auto prepare = [](SyncEndForTest& a, SyncEndForTest& b) {
+    const std::string small(as_text(random_bytes(1, 4000))), large(as_text(random_bytes(2, 60'000)));
+    a.store.put_file("", "small", small, 1000);
+    a.store.put_file("", "large", large, 1000);
+    exchange(a, b);
+    a.store.put_file("", "large", with_change(large, 30'000), 2000);
+    b.store.put_file("", "small", with_change(small, 2000), 2000);
+  };
+  std::uint64_t length = 0;
+  std::multiset<std::string> expected;
+  {
+    SyncEndForTest a(false), b(false);
+    prepare(a, b);
+    length = exchange(a, b).bytes;
+    expected = a.store.view();
+    require_same(a, b);
+  }
+  for (std::uint64_t cut = 0; cut < length; cut += 3) {
+    INFO("cut after " << cut);
+    SyncEndForTest a(false), b(false);
+    prepare(a, b);
+    REQUIRE(exchange(a, b, {}, cut).error);
+    if (cut % 2 == 1) a.crash();
+    if (cut % 9 == 3) b.crash();
+    const auto again = exchange(a, b);
+    REQUIRE_FALSE(again.error);
+    CHECK(again.outcome.is_equal);
+    CHECK(a.store.view() == expected);
+    require_same(a, b);
+  }
 }
 
 TEST_CASE("a link that is cut at any byte loses nothing, and the next exchange finishes", "[sync]") {

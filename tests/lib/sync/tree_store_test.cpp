@@ -1,7 +1,9 @@
 #include "lib/base/file.h"
 #include "lib/sync/sync_store.h"
+#include "tests/support/as_nobody.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+#include "tests/support/sync_folders.h"
 #include "tests/support/temp_dir.h"
 
 #include <algorithm>
@@ -19,8 +21,10 @@ Result<std::unique_ptr<SyncStore>> open_tree(const std::string& root);
 namespace tree_test {
 namespace {
 
+using testing::AsNobody;
 using testing::code_of;
 using testing::error_of;
+using testing::folders_of;
 using testing::TempDir;
 using testing::value_of;
 using Kind = StoreChange::Kind;
@@ -55,7 +59,7 @@ struct Tree {
   // Of all folders, by path.
   std::map<std::string, Entry> scan() {
     std::map<std::string, Entry> out;
-    for (const std::string& folder : value_of(store->folders())) {
+    for (const std::string& folder : folders_of(*store)) {
       std::string before;
       testing::require_ok(store->scan(
           folder,
@@ -160,25 +164,6 @@ StoreChange removal(const Entry& entry) {
   return change;
 }
 
-// Root may write anywhere, so that a test of what is forbidden has to be someone else.
-class AsNobody {
- public:
-  explicit AsNobody(const std::string& directory) {
-    constexpr uid_t kNobody = 65534;
-    if (!was_root_) return;
-    REQUIRE(::chown(directory.c_str(), kNobody, kNobody) == 0);
-    REQUIRE(::seteuid(kNobody) == 0);
-  }
-  ~AsNobody() {
-    if (was_root_ && ::seteuid(0) != 0) std::abort();
-  }
-  AsNobody(const AsNobody&) = delete;
-  AsNobody& operator=(const AsNobody&) = delete;
-
- private:
-  const bool was_root_ = ::geteuid() == 0;
-};
-
 }  // namespace
 
 TEST_CASE("a tree goes through scan and apply into another, in any order of the changes", "[sync]") {
@@ -194,7 +179,7 @@ TEST_CASE("a tree goes through scan and apply into another, in any order of the 
   REQUIRE(::utimensat(AT_FDCWD, (a / "secret").c_str(), times, 0) == 0);
 
   Tree from(a.path());
-  CHECK(value_of(from.store->folders()) == std::vector<std::string>{"", "one", "one/two"});
+  CHECK(folders_of(*from.store) == std::vector<std::string>{"", "one", "one/two"});
   const auto all = from.scan();
   CHECK(all.size() == 6);
   std::vector<StoreChange> changes;
@@ -206,7 +191,7 @@ TEST_CASE("a tree goes through scan and apply into another, in any order of the 
   const bool reversed = GENERATE(false, true);
   if (reversed) std::reverse(changes.begin(), changes.end());
   Tree to(b / "made/by/the/first/change");
-  CHECK(value_of(to.store->folders()).empty());
+  CHECK(folders_of(*to.store).empty());
   const auto answers = to.store->apply(changes);
   const auto copied = to.scan();
   REQUIRE(answers.size() == changes.size());
@@ -399,7 +384,7 @@ TEST_CASE("a symlink in the place of a directory is not followed", "[sync]") {
   std::filesystem::remove_all(directory / "d");
   REQUIRE(::symlink(outside.path().c_str(), (directory / "d").c_str()) == 0);
 
-  CHECK(value_of(tree.store->folders()) == std::vector<std::string>{""});
+  CHECK(folders_of(*tree.store) == std::vector<std::string>{""});
   CHECK(tree.scan().size() == 1);
   const auto ignore = [](Entry) -> Result<void> {
     FAIL("seen through a link");
@@ -483,12 +468,19 @@ TEST_CASE(
     StoreChange change = add(file_item("", as, "staged content"));
     change.has_content = true;
     change.content_path = staging / name;
+    change.may_take = true;
     return change;
   };
   value_of(tree.apply(staged("taken", "a")));
   CHECK(content_of(directory / "a") == "staged content");
   CHECK(mode_of(directory / "a") == 0640);
   CHECK_FALSE(is_there(staging / "taken"));
+
+  StoreChange copied = staged("copied", "copy");
+  copied.may_take = false;
+  value_of(tree.apply(std::move(copied)));
+  CHECK(content_of(directory / "copy") == "staged content");
+  CHECK(content_of(staging / "copied") == "staged content");
 
   StoreChange linked = staged("linked", "b");
   REQUIRE(::link((staging / "linked").c_str(), (staging / "other").c_str()) == 0);
@@ -512,8 +504,9 @@ TEST_CASE(
   REQUIRE(::symlink((directory / "c").c_str(), (staging / "link").c_str()) == 0);
   StoreChange by_link = add(file_item("", "d", "something else"));
   by_link.content_path = staging / "link";
+  by_link.may_take = true;
   CHECK_FALSE(tree.apply(std::move(by_link)).has_value());
-  CHECK(testing::entries_in(directory.path()) == 3);
+  CHECK(testing::entries_in(directory.path()) == 4);
 }
 
 TEST_CASE("a read-only directory is filled, emptied, and read-only again", "[sync]") {
@@ -546,15 +539,24 @@ TEST_CASE("a read-only directory is filled, emptied, and read-only again", "[syn
   CHECK(testing::entries_in(directory / "locked") == 0);
 }
 
-TEST_CASE("a directory that cannot be listed is an error, not a tree without what is in it", "[sync]") {
+TEST_CASE("a directory that cannot be listed is told of, and a root is an error", "[sync]") {
   const TempDir directory;
   const AsNobody nobody(directory.path());
   Tree tree(directory.path());
   std::filesystem::create_directories(directory / "closed/inner");
   REQUIRE(::chmod((directory / "closed").c_str(), 0) == 0);
-  CHECK_FALSE(tree.store->folders().has_value());
+  std::vector<std::string> skipped;
+  const SyncStore::OnSkipped on_skipped = [&](const std::string& folder, const Error& error) {
+    skipped.push_back(folder);
+    CHECK(error.message() == "cannot list " + (directory / "closed") + ": Permission denied");
+  };
+  CHECK(value_of(tree.store->folders(on_skipped)) == std::vector<std::string>{""});
+  CHECK(skipped == std::vector<std::string>{"closed"});
+  REQUIRE(::chmod(directory.path().c_str(), 0) == 0);
+  CHECK_FALSE(tree.store->folders(on_skipped).has_value());
+  REQUIRE(::chmod(directory.path().c_str(), 0700) == 0);
   REQUIRE(::chmod((directory / "closed").c_str(), 0700) == 0);
-  CHECK(value_of(tree.store->folders()).size() == 3);
+  CHECK(folders_of(*tree.store).size() == 3);
 }
 
 TEST_CASE("a directory's mode is its state, and what is in it is not", "[sync]") {
@@ -590,6 +592,7 @@ TEST_CASE("permission bits are kept, and setuid, setgid and sticky are neither s
   taken.item.mode = 0755;
   taken.has_content = true;
   taken.content_path = directory / "taken";
+  taken.may_take = true;
   value_of(tree.apply(taken));
   CHECK(mode_of(directory / "d/taken") == 0755);
 
@@ -626,7 +629,7 @@ TEST_CASE("any name that Linux can have goes there and back", "[sync]") {
   }
   for (const auto& answer : tree.store->apply(changes)) value_of(answer);
   for (const std::string& name : names) CHECK(tree.read(tree.find(name + "/" + name)) == name);
-  CHECK(value_of(tree.store->folders()).size() == std::size(names) + 1);
+  CHECK(folders_of(*tree.store).size() == std::size(names) + 1);
   Entry missing = tree.find("new\nline");
   missing.local = "no\nsuch";
   CHECK(error_of(tree.store->read("", missing)).message().find('\n') == std::string::npos);
@@ -661,7 +664,7 @@ TEST_CASE("temporary files are not seen, and young ones are left to whoever writ
   const timespec old[2] = {{1, 0}, {1, 0}};  // the mtime is no age: it is that of what is copied
   REQUIRE(::utimensat(AT_FDCWD, (directory / kTemporary).c_str(), old, 0) == 0);
   CHECK(tree.scan().empty());
-  CHECK(value_of(tree.store->folders()).size() == 1);
+  CHECK(folders_of(*tree.store).size() == 1);
   value_of(tree.apply(add_file("", "file", "x")));
   CHECK(testing::entries_in(directory.path()) == 4);
 }
@@ -691,7 +694,7 @@ TEST_CASE("what is deeper than 200 directories is told of, not entered", "[sync]
   std::string deep;
   for (int i = 0; i < 200; ++i) deep += i == 0 ? "d" : "/d";
   std::filesystem::create_directories(directory / deep + "/too deep");
-  CHECK(value_of(tree.store->folders()).size() == 201);
+  CHECK(folders_of(*tree.store).size() == 201);
   std::vector<std::string> skipped;
   testing::require_ok(tree.store->scan(
       deep,

@@ -1,0 +1,21 @@
+// As if a directory were where another file system is mounted: as long as this is there, no link and no
+// rename of the program leads over its border. To mount a real one takes rights that tests do not always
+// have.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace kin::testing {
+
+class SeparateMount {
+ public:
+  explicit SeparateMount(std::string directory);  // one at a time
+  ~SeparateMount();
+  SeparateMount(const SeparateMount&) = delete;
+  SeparateMount& operator=(const SeparateMount&) = delete;
+
+  std::uint64_t refused() const;  // so often it was tried
+};
+
+}  // namespace kin::testing
