@@ -122,12 +122,12 @@ Result<sync::ScanCounts> SyncEnd::scan(Context& context) {
                  printable(root_) + " is another directory than it was, and empty: is its disk mounted?");
   auto counts = sync::scan_store(*store_, kind_->is_mail, *replica_, observer, context.stop());
   context.progress("");
-  // What was known of a directory is kept. Of one that never could be read nothing is, so a mirror would not
-  // have it.
+  // What was known of a file or directory is kept. Of one that never could be read nothing is, so a mirror
+  // would not have it.
   if (counts && must_see_all_ && !counts->never_seen.empty())
     return Error(ErrorCode::io,
                  fmt::format("{} cannot be read, so a mirror would delete what is there at the other end",
-                             printable(root_ + "/" + counts->never_seen)));
+                             printable(counts->never_seen)));
   return counts;
 }
 

@@ -146,11 +146,20 @@ Result<void> Incoming::take_piece(Piece piece) {
 }
 
 // What would come of it, in a rehearsal.
-Result<void> Incoming::tell(const Wish& wish, const std::optional<KnownItem>& own, bool conflicts) {
+Result<void> Incoming::tell(Wish wish, const std::optional<KnownItem>& own, bool conflicts) {
   const bool is_there = own && !own->deleted;
-  if (conflicts && observer_.on_conflict) observer_.on_conflict(wish.item, "both have changed it");
+  if (conflicts) {
+    const Merged merged = merged_state(wish, *own);
+    if (merged.other_version && observer_.on_conflict)
+      observer_.on_conflict(wish.item, "both have changed it");
+    wish.deleted = !merged.state;
+    if (merged.state) wish.item = *merged.state;
+    if (wish.deleted ? !is_there : is_there && same_state(own->item, wish.item)) return {};
+  }
   Record record{wish.kind, wish.stamp, {}, {}, {}, wish.item};
-  if (!wish.deleted && wish.kind != Record::Kind::move)
+  if (wish.deleted)
+    record.kind = Record::Kind::remove;
+  else if (wish.kind != Record::Kind::move)
     record.kind = is_there ? Record::Kind::update : Record::Kind::full;
   if (observer_.on_change) observer_.on_change(record);
   return {};
@@ -187,9 +196,13 @@ Result<void> Incoming::decide(Wish wish) {
     Wish removal = removal_of(wish);
     return decide(std::move(removal));
   }
+  if (!is_mail_ && !wish.deleted && conflicts_ != Conflicts::take) {
+    KIN_TRY_ASSIGN(const bool is_clear, clear_the_way(wish, own));
+    if (!is_clear) return {};
+  }
   const bool conflicts = own && differs(*own);
   const bool is_answer = own && wish.replaces == own->stamp;
-  if (conflicts_ == Conflicts::rehearse) return tell(wish, own, conflicts);
+  if (conflicts_ == Conflicts::rehearse) return tell(std::move(wish), own, conflicts);
   if (conflicts && !is_answer && conflicts_ != Conflicts::take) {
     if (conflicts_ == Conflicts::leave) {  // what comes of it will follow; if not, it is to be told again
       left_[wish.id].push_back(wish.stamp);

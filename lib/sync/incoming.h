@@ -93,7 +93,14 @@ class Incoming {
   Result<void> miss(const Piece& piece);
   bool differs(const KnownItem& own) const;  // from what the other end knows
   Result<void> decide(Wish wish);
-  Result<void> tell(const Wish& wish, const std::optional<KnownItem>& own, bool conflicts);
+  Result<void> tell(Wish wish, const std::optional<KnownItem>& own, bool conflicts);
+  Merged merged_state(const Wish& wish, const KnownItem& own) const;
+  Result<bool> clear_the_way(Wish& wish, const std::optional<KnownItem>& own);
+  Result<bool> clear_above(const Wish& wish);
+  Result<std::optional<KnownItem>> obstacle_above(const Item& item);
+  Result<void> make_directory_of(const KnownItem& obstacle);
+  Result<void> keep_directory(Wish& wish, const KnownItem& own);
+  Result<bool> has_unseen_below(const std::string& folder);
   Result<void> merge_with(Wish wish, const KnownItem& own);
   Result<void> make(Wish wish, const std::optional<KnownItem>& own);
   Result<void> keep_other_version(const Item& other, const Wish& wish, const KnownItem& own, bool is_ours);
@@ -135,6 +142,8 @@ class Incoming {
   std::vector<std::pair<ItemId, Stamp>> merged_;
   std::set<Stamp> failed_;
   std::unordered_set<ItemId, ItemIdHash> told_of_;  // while sets are compared
+  std::optional<std::string> clear_folder_;  // all above it are directories, when it was last looked at
+  std::set<ItemId> told_obstacles_;          // in a rehearsal
 };
 
 }  // namespace kin::sync

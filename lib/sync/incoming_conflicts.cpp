@@ -48,16 +48,20 @@ Result<void> Incoming::settle_left(const VersionSet& seen) {
   return {};
 }
 
+Merged Incoming::merged_state(const Wish& wish, const KnownItem& own) const {
+  std::optional<ItemState> base;
+  for (const PastState& past : own.past)
+    if (!peer_.was_compared && peer_.seen.contains(past.stamp)) base = past.state;
+  return merge(base, own.state(), wish.deleted ? ItemState() : ItemState(wish.item));
+}
+
 Result<void> Incoming::merge_with(Wish wish, const KnownItem& own) {
   // Before anything is done for it, its content must be here.
   if (!wish.deleted && wish.item.type == ItemType::file && wish.item.object != own.item.object &&
       !get_content(wish))
     return {};
-  std::optional<ItemState> base;
-  for (const PastState& past : own.past)
-    if (!peer_.was_compared && peer_.seen.contains(past.stamp)) base = past.state;
   const ItemState theirs = wish.deleted ? ItemState() : ItemState(wish.item);
-  Merged merged = merge(base, own.state(), theirs);
+  const Merged merged = merged_state(wish, own);
   const auto is = [](const ItemState& a, const ItemState& b) {
     return a.has_value() == b.has_value() && (!a || same_state(*a, *b));
   };

@@ -206,8 +206,9 @@ Result<std::optional<Record>> Outgoing::make_record(const Task& task) {
 // For people: a new state of what is there is no new item.
 Record Outgoing::told(Record record) {
   const auto known = replica_.find(item_id(record.item));
-  if (record.kind == Record::Kind::full && known && *known && peer_.state_of(**known) != nullptr)
-    record.kind = Record::Kind::update;
+  const bool is_there =
+      record.replaces.replica != 0 || (known && *known && peer_.state_of(**known) != nullptr);
+  if (record.kind == Record::Kind::full && is_there) record.kind = Record::Kind::update;
   return record;
 }
 
@@ -267,6 +268,7 @@ void Outgoing::note_sent(const ContentSender::Made& made) {
     Record record;
     record.kind = Record::Kind::full;
     record.stamp = piece.stamp;
+    record.replaces = piece.replaces;
     record.item = piece.item;
     if (observer_.on_record && !tries_.contains(piece.stamp)) observer_.on_record(told(std::move(record)));
     peer_.sent.insert(item_id(piece.item));

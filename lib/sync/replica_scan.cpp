@@ -36,14 +36,14 @@ class Scan {
       const std::string& folder = one.first;
       const std::size_t kept = std::erase_if(
           gone, [&](const std::string& other) { return other == folder || other.starts_with(folder + "/"); });
-      if (kept == 0) counts_.never_seen = folder;
+      if (kept == 0) note_never_seen(folder, {});
       skip(folder, one.second);
     }
     for (const std::string& folder : now) {
       const auto before = known.find(folder);
       const bool is_new = before == known.end();
       KIN_TRY_ASSIGN(const bool is_seen, scan_folder(folder, is_new ? std::nullopt : before->second));
-      if (is_new && !is_seen) counts_.never_seen = folder;
+      if (is_new && !is_seen) note_never_seen(folder, {});
       if (is_new && is_seen && is_mail_ && !folder.empty()) KIN_TRY(add_folder(folder));
     }
     for (const std::string& folder : gone) {
@@ -137,12 +137,18 @@ class Scan {
           const auto taken = take(folder, entry, seen);
           if (!taken) {
             if (taken.error().code() == ErrorCode::cancelled) return taken.error();
+            if (!seen && taken.error().code() != ErrorCode::not_found) note_never_seen(folder, entry.local);
             skip(store_.path_of(folder, entry), taken.error());
           }
           return commit_some();
         },
         [&](const std::string& local, const Error& error) {
           missing_.erase(local);
+          // What is of no kind that is kept is at no other end either.
+          const auto seen = replica_.entry(folder, local);
+          if (error.code() != ErrorCode::unsupported && error.code() != ErrorCode::not_found && seen &&
+              !*seen)
+            note_never_seen(folder, local);
           skip(local, error);
         });
     KIN_TRY(scanned);
@@ -272,6 +278,16 @@ class Scan {
     if (known->item.type == ItemType::file) forget_contents(replica_, id);
     ++counts_.removed;
     return replica_.set(*std::move(known));
+  }
+
+  // An entry of a folder; or the folder, if `local` is empty.
+  void note_never_seen(const std::string& folder, const std::string& local) {
+    Entry entry;
+    entry.local = local;
+    entry.item.type = local.empty() ? ItemType::directory : is_mail_ ? ItemType::message : ItemType::file;
+    entry.item.name = local;
+    counts_.never_seen = store_.path_of(folder, entry);
+    while (counts_.never_seen.ends_with('/')) counts_.never_seen.pop_back();
   }
 
   void skip(const std::string& what, const Error& error) {

@@ -18,7 +18,7 @@ struct ScanCounts {
   std::uint64_t entries = 0;
   std::uint64_t added = 0, changed = 0, removed = 0, skipped = 0;
   std::uint64_t bytes_read = 0;
-  std::string never_seen;  // a folder or directory that could not be looked at, now or ever; empty: none
+  std::string never_seen;  // the path of what could not be looked at, now or ever; empty: none
 };
 
 struct ScanObserver {

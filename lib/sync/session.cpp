@@ -190,7 +190,7 @@ Result<void> Session::begin() {
 
   Incoming::Observer in;
   in.on_change = observer_.on_received;
-  in.on_conflict = observer_.on_conflict;
+  if (options_.direction == Direction::both) in.on_conflict = observer_.on_conflict;
   in.on_skipped = observer_.on_skipped;
   in.on_content = [this](const ObjectId& object, ByteView content) {
     return parts_.bases.add(object, content);
@@ -297,13 +297,12 @@ Result<void> Session::on_announced(const Item& item, const Stamp& stamp) {
   dealt_with_.insert(id);
   if (options_.direction != Direction::mirror) return {};
   KIN_TRY_ASSIGN(auto known, parts_.replica.find(id));
-  if (options_.dry_run) {
-    const bool is_here = known && !known->deleted;
-    if (observer_.on_sent)
-      observer_.on_sent({is_here ? Record::Kind::update : Record::Kind::remove, stamp, {}, {}, {}, item});
+  const bool is_here = known && !known->deleted;
+  if (!is_here && options_.dry_run) {
+    if (observer_.on_sent) observer_.on_sent({Record::Kind::remove, stamp, {}, {}, {}, item});
     return {};
   }
-  if (!known || known->deleted) {
+  if (!is_here) {
     KnownItem gone = known ? *std::move(known) : KnownItem{};
     gone.id = id;
     gone.item = item;

@@ -206,9 +206,47 @@ PYTHON
   has m/cur '1113400701.*:2,FRS'
 }
 
+# A directory that one end has made a file or a link, while the other has put something into it, stays a directory, and
+# the other thing is beside it: at both ends after one exchange, whoever begins.
+part_directory_conflict() {
+  local what changed new count
+  for what in file large link; do for changed in a b; do
+    fresh directories; [ "$changed" = a ] && new=b || new=a
+    mkdir -p a/d/deep; echo x >a/d/x; echo z >a/d/deep/z
+    run 0 sync --kind tree a b
+    rm -r "$changed/d"
+    case $what in
+      file) echo "now a file" >"$changed/d" ;;
+      large) seq 200000 >"$changed/d" ;;
+      link) ln -s nowhere "$changed/d" ;;
+    esac
+    echo y >"$new/d/y"; mkdir -p "$new/d/sub/below"; seq 90000 >"$new/d/sub/below/big"
+    run 0 --json sync -n --kind tree a b
+    [ "$(tail -n 1 out | python3 -c 'import json,sys; print(sum(f["conflicts"] for f in json.load(sys.stdin)["folders"]))')" = 1 ] ||
+      fail "$what in $changed: a rehearsal says nothing of it"
+    run 0 --json sync --kind tree a b
+    stores same tree a b
+    [ "$(tail -n 1 out | python3 -c 'import json,sys; print(sum(f["conflicts"] for f in json.load(sys.stdin)["folders"]))')" = 1 ] ||
+      fail "$what in $changed: not told as one conflict"
+    [ "$(cat a/d/y)" = y ] && [ "$(wc -l <a/d/sub/below/big)" = 90000 ] || fail "$what in $changed: what was added is gone"
+    count=$(find a -maxdepth 1 -name 'd.kin-conflict-*' | wc -l)
+    [ "$count" = 1 ] || fail "$what in $changed: kept $count times"
+    case $what in
+      file) grep -qx "now a file" a/d.kin-conflict-* || fail "$what in $changed: the file is gone" ;;
+      large) seq 200000 | cmp - a/d.kin-conflict-* || fail "$what in $changed: the file is gone" ;;
+      link) [ "$(readlink a/d.kin-conflict-*)" = nowhere ] || fail "$what in $changed: the link is gone" ;;
+    esac
+    run 0 sync --kind tree a b; says 'nothing to do'
+  done; done
+  # Where nothing was added, it is what it was made.
+  fresh directories; mkdir -p a/d; echo x >a/d/x; run 0 sync --kind tree a b
+  rm -r a/d; echo "now a file" >a/d
+  run 0 sync --kind tree a b; stores same tree a b 1
+}
+
 # Dry runs say what the real ones do, and do nothing.
 part_dry() {
-  local kind listed dry
+  local kind listed dry ends planned
   for kind in maildir tree; do
     fresh dry; stores deliver "$kind" a '' 1 20; stores deliver "$kind" a one 21 10
     run 0 --json sync -n --kind "$kind" a b; dry=$(counts)
@@ -228,7 +266,21 @@ part_dry() {
     run 0 --json sync --kind "$kind" a b; [ "$dry" = "$(counts)" ] || fail "dry: $dry, real: $(counts)"
     stores same "$kind" a b
     run 0 sync -n --kind "$kind" a b; says 'nothing to do'
+    # One way: what is new, what has changed, and what goes.
+    stores deliver "$kind" c '' 3 2; stores deliver "$kind" c '' 801 2
+    if [ "$kind" = maildir ]; then flag c/cur 704 FS; else echo c >>'c/file 4.txt'; fi
+    for ends in 'a c' 'c d'; do
+      run 0 --json sync -n --mirror --allow-deletes --kind "$kind" $ends; dry=$(counts)
+      planned=$(field planned_bytes_sent)
+      run 0 --json sync --mirror --allow-deletes --kind "$kind" $ends
+      [ "$dry" = "$(counts)" ] || fail "$ends: dry: $dry, real: $(counts)"
+      [ "$planned" -gt 0 ] || fail "$ends: a rehearsal says that nothing would be sent"
+    done
   done
+  # Flags that both have changed are merged, and no conflict.
+  fresh dry; stores deliver maildir a '' 1 3; run 0 sync a b
+  flag a/cur 701 FS; flag b/cur 701 RS
+  run 0 --json sync -n a b; counts | grep -q '"conflicts": 0' || fail "a merge is told as a conflict: $(counts)"
 }
 
 part_one_way() {
@@ -569,7 +621,7 @@ part_unreadable() {
   shut() {  # for nobody, who has all else of x
     if [ "$(id -u)" = 0 ]; then chown -R 65534:65534 x; chown root:root "$1"; chmod 700 "$1"; else chmod 000 "$1"; fi
   }
-  local kind closed code store as_nobody
+  local kind closed closed_file code store as_nobody
   for kind in maildir mh mbox tree; do
     fresh unreadable; mkdir -m 777 there state; cp "$KIN" "$work/kin"; chmod 755 "$work" .
     as_nobody=(env "HOME=$PWD/state" "$work/kin" sync --kind "$kind")
@@ -590,6 +642,17 @@ part_unreadable() {
     [ "$code" = 3 ] || fail "$kind: exit code $code"
     [ "$(grep -c "lost+found: Permission denied" err)" = 1 ] || fail "$kind: not told, or more than once"
     chmod 700 x/lost+found; rmdir x/lost+found; rm -rf there/mirror
+    # A file that never could be read does not go from a mirror either.
+    if [ "$kind" != mbox ]; then
+      closed_file=$(find x -type f ! -name '.*' | LC_ALL=C sort | head -n 1)
+      cp -rp x open; shut "$closed_file"
+      code=0; "${as_nobody[@]}" --state "$PWD/state/other" --mirror --allow-deletes x open >out 2>err || code=$?
+      [ "$code" = 1 ] || fail "$kind: exit code $code for a mirror of a file that cannot be read"
+      says "$PWD/$closed_file cannot be read, so a mirror would delete what is there at the other end"
+      [ -e "open/${closed_file#x/}" ] || fail "$kind: it was deleted"
+      [ "$(id -u)" != 0 ] || chown 65534:65534 "$closed_file"
+      chmod 600 "$closed_file"; rm -rf open
+    fi
     code=0; "${as_nobody[@]}" x there/y >out 2>err || code=$?
     # By chmod 000 of a directory in a tree the other end's may not be read either.
     [ "$code" = 0 ] || { [ "$kind" = tree ] && [ "$(id -u)" != 0 ]; } || fail "$kind: exit code $code"
@@ -638,6 +701,6 @@ PYTHON
   [ "$code" = 0 ] || fail "exit code $code"; says 'nothing to do'
 }
 
-parts=(kinds output conflict dry one_way deletions status foreign cut kill meanwhile bad_input unreadable)
+parts=(kinds output conflict directory_conflict dry one_way deletions status foreign cut kill meanwhile bad_input unreadable)
 [ "$#" = 0 ] || parts=("$@")
 for part in "${parts[@]}"; do "part_$part"; done
