@@ -63,7 +63,8 @@ class RocksTable : public sync::Table {
     rocksdb::DB* opened = nullptr;
     const rocksdb::Status status = rocksdb::DB::Open(options, directory_, &opened);
     if (status.IsIOError() && status.ToString().find("lock") != std::string::npos)
-      return Error(ErrorCode::busy, "another exchange of this store is under way, or both ends are this store");
+      return Error(ErrorCode::busy,
+                   "another exchange of this store is under way, or both ends are this store");
     KIN_TRY(checked(status, directory_));
     database_.reset(opened);
     return {};

@@ -49,6 +49,7 @@ add_executable(kin_tests
   tests/lib/engine/similar_files_test.cpp
   tests/lib/engine/similar_groups_test.cpp
   tests/lib/engine/restore_test.cpp
+  tests/lib/engine/retention_test.cpp
   tests/lib/object/content_test.cpp
   tests/lib/object/node_test.cpp
   tests/lib/object/snapshot_test.cpp
