@@ -84,7 +84,8 @@ class SyncRun {
     KIN_TRY_ASSIGN(const Ends ends, find_ends(options_, kind, end->kind_is_open() ? "" : end->kind().name));
     KIN_TRY_ASSIGN(RemoteEnd remote, RemoteEnd::start(ends.command));  // it scans at the same time
     KIN_TRY(end->scan(context_));
-    SyncReport report(end->kind().is_mail);
+    if (!report_) report_.emplace(end->kind().is_mail);
+    SyncReport& report = *report_;
     sync::SessionOptions session_options;
     session_options.is_initiator = true;
     session_options.kind = end->kind().number;
@@ -137,6 +138,7 @@ class SyncRun {
       if (end->kind_is_open() && theirs != nullptr && theirs != &end->kind()) {
         end->take_back();
         end.reset();
+        report_.reset();
         return run(theirs->name, compare);
       }
       if (session.must_run_again()) {
@@ -158,8 +160,10 @@ class SyncRun {
       // All changes were made, and yet the two are not the same: what is known of one of them is wrong.
       context_.warn("both ends have made all changes, and are not the same: comparing all items");
       end.reset();
+      before_ = {before_.bytes_in + totals.bytes_in, before_.bytes_out + totals.bytes_out};
       return run(kind, true);
     }
+    totals = {before_.bytes_in + totals.bytes_in, before_.bytes_out + totals.bytes_out};
     return tell(*end, session, report, totals, seconds, code);
   }
 
@@ -222,6 +226,8 @@ class SyncRun {
   Context& context_;
   const SyncOptions& options_;
   std::uint64_t items_ = 0;
+  std::optional<SyncReport> report_;  // of all passes
+  sync::ExchangeTotals before_;       // of those that were not the last
 };
 
 Result<ExitCode> show_status(Context& context, const SyncOptions& options) {
@@ -255,7 +261,7 @@ Result<ExitCode> show_status(Context& context, const SyncOptions& options) {
 
 // What exchanges have deleted or replaced comes back, as new items.
 Result<ExitCode> restore_trash(Context& context, const SyncOptions& options) {
-  std::uint64_t restored = 0;
+  std::uint64_t restored = 0, skipped = 0;
   for (const std::string& place : options.places) {
     KIN_TRY_ASSIGN(const auto end, SyncEnd::open(context, {place, options.kind, "", true, options.state}));
     KIN_TRY(end->scan(context));
@@ -288,10 +294,11 @@ Result<ExitCode> restore_trash(Context& context, const SyncOptions& options) {
       end->replica().set_note(keys[i], std::nullopt);
     }
     KIN_TRY(end->replica().commit(true));
+    skipped += end->skipped();
   }
   context.print(fmt::format("{} came back from the trash", counted(restored, "item")));
-  context.json("restored_trash", {{"items", restored}});
-  return ExitCode::ok;
+  context.json("restored_trash", {{"items", restored}, {"skipped", skipped}});
+  return skipped > 0 ? ExitCode::incomplete : ExitCode::ok;
 }
 
 // Without symlinks, also if it is not there yet.

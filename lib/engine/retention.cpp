@@ -142,8 +142,8 @@ Result<SnapshotGrouping> parse_snapshot_grouping(std::string_view text) {
 
 std::vector<SnapshotGroup> group_snapshots(const std::vector<const Snapshot*>& snapshots,
                                            const SnapshotGrouping& grouping) {
-  using Key = std::tuple<std::string, std::vector<std::string>, std::vector<std::string>>;
-  std::map<Key, SnapshotGroup> groups;
+  using GroupKey = std::tuple<std::string, std::vector<std::string>, std::vector<std::string>>;
+  std::map<GroupKey, SnapshotGroup> groups;
   for (std::size_t i = 0; i < snapshots.size(); ++i) {
     const Snapshot& snapshot = *snapshots[i];
     SnapshotGroup group;
@@ -151,7 +151,7 @@ std::vector<SnapshotGroup> group_snapshots(const std::vector<const Snapshot*>& s
     if (grouping.paths) group.paths = snapshot.paths;
     if (grouping.tags) group.tags = snapshot.tags;
     std::sort(group.paths.begin(), group.paths.end());
-    Key key(group.host, group.paths, group.tags);
+    GroupKey key(group.host, group.paths, group.tags);
     groups.try_emplace(std::move(key), std::move(group)).first->second.members.push_back(i);
   }
   std::vector<SnapshotGroup> out;
@@ -170,8 +170,8 @@ std::vector<std::vector<std::string>> apply_policy(const std::vector<const Snaps
   for (const Rule& rule : kRules) {
     std::uint32_t left = policy.*rule.count;
     const CalendarSpan& span = policy.*rule.within;
-    const std::optional<Timestamp> since =
-        span.is_zero() ? std::nullopt : std::optional(before(snapshots.front()->time, span));
+    const bool is_within = !span.is_zero();
+    const Timestamp since = is_within ? before(snapshots.front()->time, span) : Timestamp();
     std::optional<std::string> last;
     for (std::size_t i = 0; i < snapshots.size(); ++i) {
       std::string bucket = rule.bucket(local_calendar(snapshots[i]->time));
@@ -180,7 +180,7 @@ std::vector<std::vector<std::string>> apply_policy(const std::vector<const Snaps
       if (left > 0) {
         reasons[i].emplace_back(rule.reason);
         if (left != RetentionPolicy::kAll) --left;
-      } else if (since && snapshots[i]->time > *since) {
+      } else if (is_within && snapshots[i]->time > since) {
         reasons[i].push_back(rule.bucket == itself ? "within" : std::string("within ") + rule.reason);
       }
     }

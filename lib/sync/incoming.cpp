@@ -150,7 +150,7 @@ Result<void> Incoming::tell(Wish wish, const std::optional<KnownItem>& own, bool
   const bool is_there = own && !own->deleted;
   if (conflicts) {
     const Merged merged = merged_state(wish, *own);
-    if (merged.other_version && observer_.on_conflict)
+    if (merged.other_version && observer_.on_conflict && told_conflicts_.insert(wish.id).second)
       observer_.on_conflict(wish.item, "both have changed it");
     wish.deleted = !merged.state;
     if (merged.state) wish.item = *merged.state;
@@ -183,6 +183,10 @@ Result<void> Incoming::decide(Wish wish) {
   if (!is_told_rightly(wish.stamp) || (wish.removed.replica != 0 && !is_told_rightly(wish.removed)))
     return Error(ErrorCode::corrupt, "the other end tells of a change that it has not seen");
   if (peer_.was_compared) told_of_.insert(wish.id);
+  if (const auto former = held_back_.find(wish.id); former != held_back_.end()) {  // this one is in its place
+    failed_.erase(former->second.stamp);
+    held_back_.erase(former);
+  }
   if (pending_items_.contains(wish.id)) KIN_TRY(flush());
   KIN_TRY_ASSIGN(const auto own, replica_.find(wish.id));
   const bool is_there = own && !own->deleted;
@@ -196,20 +200,21 @@ Result<void> Incoming::decide(Wish wish) {
     Wish removal = removal_of(wish);
     return decide(std::move(removal));
   }
-  if (!is_mail_ && !wish.deleted && conflicts_ != Conflicts::take) {
+  if (needs_room(wish, own)) {
     KIN_TRY_ASSIGN(const bool is_clear, clear_the_way(wish, own));
     if (!is_clear) return {};
   }
+  return decide_with_room(std::move(wish), own);
+}
+
+Result<void> Incoming::decide_with_room(Wish wish, const std::optional<KnownItem>& own) {
   const bool conflicts = own && differs(*own);
   const bool is_answer = own && wish.replaces == own->stamp;
   if (conflicts_ == Conflicts::rehearse) return tell(std::move(wish), own, conflicts);
   if (conflicts && !is_answer && conflicts_ != Conflicts::take) {
-    if (conflicts_ == Conflicts::leave) {  // what comes of it will follow; if not, it is to be told again
-      left_[wish.id].push_back(wish.stamp);
-      failed_.insert(wish.stamp);
-      return {};
-    }
-    return merge_with(std::move(wish), *own);
+    if (conflicts_ == Conflicts::merge) return merge_with(std::move(wish), *own);
+    leave(wish);
+    return {};
   }
   // What was seen once was followed by what is here.
   if (!conflicts && !is_answer && !peer_.was_compared && replica_.seen().contains(wish.stamp)) return {};
@@ -218,6 +223,12 @@ Result<void> Incoming::decide(Wish wish) {
     return {};
   }
   return make(std::move(wish), own);
+}
+
+// What comes of it will follow; if not, it is to be told again.
+void Incoming::leave(const Wish& wish) {
+  left_[wish.id].push_back(wish.stamp);
+  failed_.insert(wish.stamp);
 }
 
 void Incoming::note_seen(const Wish& wish) {
@@ -281,6 +292,7 @@ Result<void> Incoming::keep_in_trash(const KnownItem& known) {
   append(key, known.item.object.bytes);
   append(key, known.id);
   replica_.set_note(key, out.take());
+  has_uncommitted_trash_ = true;
   return {};
 }
 
@@ -310,6 +322,7 @@ Result<void> Incoming::make(Wish wish, const std::optional<KnownItem>& own) {
       return note_state(wish, own, "");
     }
     change.kind = Kind::remove;
+    going_.insert(wish.id);
   } else if (is_there) {
     change.kind = Kind::update;
     change.has_content = bears_content(wish.item) &&
@@ -364,7 +377,8 @@ Result<void> Incoming::make(Wish wish, const std::optional<KnownItem>& own) {
 }
 
 void Incoming::skip(const Wish& wish, const Error& error) {
-  failed_.insert(wish.stamp);
+  const bool is_copy = wish.answers.replica != 0 && wish.answers.sequence == 0;  // nobody has told of it
+  if (!is_copy) failed_.insert(wish.answers.replica != 0 ? wish.answers : wish.stamp);
   Entry entry;
   entry.item = wish.item;
   entry.local = wish.item.name;
@@ -430,29 +444,65 @@ Result<void> Incoming::note_made(const Pending& pending, const Entry& entry) {
   return {};
 }
 
-Result<void> Incoming::flush() {
-  if (may_delete_ && conflicts_ != Conflicts::rehearse) {
-    queued_.clear();
-    for (Wish& wish : std::exchange(deletions_, {})) {
-      KIN_TRY_ASSIGN(const auto own, replica_.find(wish.id));
+Result<void> Incoming::make_deletions() {
+  if (!may_delete_) return {};
+  queued_.clear();
+  for (Wish& wish : std::exchange(deletions_, {})) {
+    KIN_TRY_ASSIGN(const auto own, replica_.find(wish.id));
+    if (!is_mail_ && wish.item.type == ItemType::directory) {
+      const std::string path = join_path(wish.item.folder, wish.item.name);
+      directories_.insert_or_assign(path, std::move(wish));
+    } else {
       KIN_TRY(make(std::move(wish), own));
     }
   }
+  return {};
+}
+
+Result<void> Incoming::flush() {
+  if (conflicts_ == Conflicts::rehearse) {
+    pending_.clear();
+    pending_items_.clear();
+    waiting_bytes_ = 0;
+    return {};
+  }
+  KIN_TRY(make_deletions());
+  KIN_TRY(apply_pending());
+  if (to_settle_.empty()) return {};
+  KIN_TRY(settle_kept());
+  return apply_pending();
+}
+
+// Files of contents that something else is still to be made of.
+std::set<std::string> Incoming::contents_in_use() const {
+  std::set<std::string> out;
+  for (const Settlement& settlement : to_settle_) out.insert(settlement.wish.content_path);
+  for (const auto& [path, wish] : directories_) out.insert(wish.content_path);
+  for (const auto& [id, wish] : held_back_) out.insert(wish.content_path);
+  return out;
+}
+
+Result<void> Incoming::apply_pending() {
   std::vector<Pending> pending = std::exchange(pending_, {});
   pending_items_.clear();
+  for (const Settlement& settlement : to_settle_) pending_items_.insert(settlement.wish.id);
+  going_.clear();
   waiting_bytes_ = 0;
-  if (conflicts_ == Conflicts::rehearse) return {};
   KIN_TRY(trash_.sync());
   KIN_TRY(parts_.sync());
   if (!replica_.seen().fits())
     return Error(ErrorCode::corrupt, "what came is in more stretches than can be kept");
   if (pending.empty()) return replica_.commit(true);
+  // It must be known what is in the trash before it is nowhere else.
+  if (std::exchange(has_uncommitted_trash_, false)) KIN_TRY(replica_.commit(true));
   std::vector<StoreChange> changes;
   std::map<std::string, std::size_t> last_use;  // of files that need not stay
+  const std::set<std::string> in_use = contents_in_use();
   for (std::size_t i = 0; i < pending.size(); ++i) {
     changes.push_back(pending[i].change);
     const std::string& path = pending[i].change.content_path;
-    if (!path.empty() && path == parts_.path_of(pending[i].wish.item.object)) last_use[path] = i;
+    if (!path.empty() && path == parts_.path_of(pending[i].wish.item.object) && !in_use.contains(path))
+      last_use[path] = i;
   }
   for (const auto& [path, use] : last_use) changes[use].may_take = true;
   const std::vector<Result<Entry>> made = store_.apply(std::move(changes));
@@ -462,9 +512,7 @@ Result<void> Incoming::flush() {
       continue;
     }
     KIN_TRY(note_made(pending[i], *made[i]));
-    const std::string& path = pending[i].change.content_path;
-    if (!path.empty() && path == parts_.path_of(pending[i].wish.item.object))
-      parts_.remove(pending[i].wish.item.object);
+    if (last_use.contains(pending[i].change.content_path)) parts_.remove(pending[i].wish.item.object);
   }
   return replica_.commit(true);
 }

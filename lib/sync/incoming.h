@@ -51,8 +51,12 @@ class Incoming {
   const std::map<std::string, std::uint64_t>& deletions_by_folder() const { return deletions_by_folder_; }
   // Makes what waits; on the disk when it returns.
   Result<void> flush();
+  // Once the other end has told all: what had no room before, because a directory of it was none, ...
+  Result<void> place_held_back();
+  // ... and then directories go, or become something else, since what was in them is gone.
+  Result<void> remove_directories();
 
-  bool has_pending() const { return waiting_bytes_ > 0 || !pending_.empty(); }
+  bool has_pending() const { return waiting_bytes_ > 0 || !pending_.empty() || !to_settle_.empty(); }
   std::uint64_t parcels() const { return parcels_; }  // that came
   // Items that cannot be made of what came; they are to be sent again. Each is told once.
   std::vector<Stamp> take_needed() { return std::exchange(needed_, {}); }
@@ -65,6 +69,8 @@ class Incoming {
   Result<void> settle_left(const VersionSet& seen);
   // Not made: they are not to be taken as seen.
   const std::set<Stamp>& failed() const { return failed_; }
+  // Both ends have the same now, by whichever way: so all was made.
+  void forget_failed() { failed_.clear(); }
 
  private:
   // A state that an item is to have.
@@ -87,23 +93,41 @@ class Incoming {
     std::optional<KnownItem> before;
     std::optional<BlockSignature> signature;  // of a file's new content
   };
+  // A conflict whose other version is on its way into the store. What it is in conflict with gives way only
+  // once it is there.
+  struct Settlement {
+    Wish wish;
+    ItemId copy{};
+  };
 
   Result<void> take_record(Record record);
   Result<void> take_piece(Piece piece);
   Result<void> miss(const Piece& piece);
   bool differs(const KnownItem& own) const;  // from what the other end knows
   Result<void> decide(Wish wish);
+  Result<void> decide_with_room(Wish wish, const std::optional<KnownItem>& own);
   Result<void> tell(Wish wish, const std::optional<KnownItem>& own, bool conflicts);
   Merged merged_state(const Wish& wish, const KnownItem& own) const;
+  bool needs_room(const Wish& wish, const std::optional<KnownItem>& own) const;
   Result<bool> clear_the_way(Wish& wish, const std::optional<KnownItem>& own);
-  Result<bool> clear_above(const Wish& wish);
+  Result<bool> clear_above(Wish& wish);
+  Result<std::vector<KnownItem>> known_above(const Item& item);
   Result<std::optional<KnownItem>> obstacle_above(const Item& item);
+  Result<void> hold_back(Wish wish, const KnownItem& obstacle);
   Result<void> make_directory_of(const KnownItem& obstacle);
-  Result<void> keep_directory(Wish& wish, const KnownItem& own);
+  Result<void> bring_back(const KnownItem& directory);
+  Result<void> keep_directory(Wish wish, const KnownItem& own);
+  Result<bool> keeps_directory(Wish& wish, const std::optional<KnownItem>& own);
   Result<bool> has_unseen_below(const std::string& folder);
+  void leave(const Wish& wish);
   Result<void> merge_with(Wish wish, const KnownItem& own);
+  Result<void> settle(Wish wish, const KnownItem& own);
+  Result<void> settle_kept();
   Result<void> make(Wish wish, const std::optional<KnownItem>& own);
-  Result<void> keep_other_version(const Item& other, const Wish& wish, const KnownItem& own, bool is_ours);
+  Result<void> make_deletions();
+  Result<void> apply_pending();
+  std::set<std::string> contents_in_use() const;
+  Result<ItemId> keep_other_version(const Item& other, const Wish& wish, const KnownItem& own, bool is_ours);
   Result<bool> find_content(Wish& wish);
   bool get_content(Wish& wish);
   Result<void> keep_in_trash(const KnownItem& known);
@@ -129,7 +153,14 @@ class Incoming {
   bool may_delete_ = false;
   std::vector<Wish> deletions_;  // until they are allowed
   std::unordered_set<ItemId, ItemIdHash> queued_;
+  // Directories that are to go, or to be something else, by path: what is in others comes first.
+  std::map<std::string, Wish, std::greater<>> directories_;
+  std::map<ItemId, Wish> held_back_;
+  bool is_last_try_ = false;  // of those that were held back
+  std::vector<Settlement> to_settle_;
   std::vector<Pending> pending_;
+  std::set<ItemId> going_;  // by what is pending
+  bool has_uncommitted_trash_ = false;
   std::set<std::string> folders_made_;  // in which something was made
   std::set<ItemId> pending_items_;
   std::size_t waiting_bytes_ = 0;
@@ -143,7 +174,7 @@ class Incoming {
   std::set<Stamp> failed_;
   std::unordered_set<ItemId, ItemIdHash> told_of_;  // while sets are compared
   std::optional<std::string> clear_folder_;  // all above it are directories, when it was last looked at
-  std::set<ItemId> told_obstacles_;          // in a rehearsal
+  std::set<ItemId> told_conflicts_;          // in a rehearsal
 };
 
 }  // namespace kin::sync

@@ -1,6 +1,5 @@
 // What becomes of an item that both ends have changed.
 
-#include "lib/base/random.h"
 #include "lib/sync/incoming.h"
 
 #include <fmt/core.h>
@@ -10,13 +9,24 @@
 namespace kin::sync {
 namespace {
 
-// "name.kin-conflict-3f9a-2026-11-18-81c4": by whom and when, so that it is seen where it comes from; and by
-// chance, so that the next one is another.
-std::string conflict_name(const std::string& name, ReplicaId replica) {
-  const std::string day = local_time(now()).substr(0, 10);
+constexpr unsigned kMostCopies = 255;
+
+// "name.kin-conflict-3f9a-2026-11-18-81c4": by whom, of when and, in short, what it is. So people see where
+// it comes from; and who is interrupted and merges again finds what was kept the first time.
+std::string conflict_name(const Item& version, ReplicaId replica, unsigned attempt) {
+  const bool has_time = version.type != ItemType::symlink;
+  const std::string day = local_time(has_time ? version.time : now()).substr(0, 10);
+  Bytes what(as_bytes(version.target).begin(), as_bytes(version.target).end());
+  append(what, version.object.bytes);
+  what.push_back(static_cast<std::uint8_t>(attempt));
+  const ObjectId hash = object_id(what);
   const std::string suffix =
-      fmt::format(".kin-conflict-{:04x}-{}-{:04x}", replica >> 48, day, random_number() >> 48);
-  return name.substr(0, kMostNameBytes - std::min(kMostNameBytes, suffix.size())) + suffix;
+      fmt::format(".kin-conflict-{:04x}-{}-{:02x}{:02x}", replica >> 48, day, hash.bytes[0], hash.bytes[1]);
+  return version.name.substr(0, kMostNameBytes - std::min(kMostNameBytes, suffix.size())) + suffix;
+}
+
+bool is_state(const ItemState& a, const ItemState& b) {
+  return a.has_value() == b.has_value() && (!a || same_state(*a, *b));
 }
 
 }  // namespace
@@ -60,19 +70,40 @@ Result<void> Incoming::merge_with(Wish wish, const KnownItem& own) {
   if (!wish.deleted && wish.item.type == ItemType::file && wish.item.object != own.item.object &&
       !get_content(wish))
     return {};
-  const ItemState theirs = wish.deleted ? ItemState() : ItemState(wish.item);
   const Merged merged = merged_state(wish, own);
-  const auto is = [](const ItemState& a, const ItemState& b) {
-    return a.has_value() == b.has_value() && (!a || same_state(*a, *b));
-  };
-  if (merged.other_version) {
-    const bool is_ours = is(own.state(), merged.other_version);
-    if (const auto kept = keep_other_version(*merged.other_version, wish, own, is_ours); !kept) {
-      skip(wish, kept.error());
-      return {};
-    }
+  if (!merged.other_version) return settle(std::move(wish), own);
+  const bool is_ours = is_state(own.state(), merged.other_version);
+  const auto copy = keep_other_version(*merged.other_version, wish, own, is_ours);
+  if (!copy) {
+    skip(wish, copy.error());
+    return {};
   }
-  if (is(merged.state, theirs)) return make(std::move(wish), own);  // theirs, as it is
+  pending_items_.insert(wish.id);
+  to_settle_.push_back({std::move(wish), *copy});
+  return {};
+}
+
+// Those whose other version is in the store now, and on the disk.
+Result<void> Incoming::settle_kept() {
+  for (Settlement& settlement : std::exchange(to_settle_, {})) {
+    Wish& wish = settlement.wish;
+    KIN_TRY_ASSIGN(const auto copy, replica_.find(settlement.copy));
+    KIN_TRY_ASSIGN(const auto own, replica_.find(wish.id));
+    if (!own || !copy || copy->deleted)  // that was told
+      failed_.insert(wish.stamp);
+    else
+      KIN_TRY(settle(std::move(wish), *own));
+  }
+  return {};
+}
+
+Result<void> Incoming::settle(Wish wish, const KnownItem& own) {
+  const Merged merged = merged_state(wish, own);
+  if (is_state(merged.state, wish.deleted ? ItemState() : ItemState(wish.item))) {  // theirs, as it is
+    if (!wish.deleted) return make(std::move(wish), own);
+    queue_deletion(std::move(wish));
+    return {};
+  }
   const Stamp replaced = wish.stamp;
   wish.stamp = replica_.next_stamp();
   wish.replaces = {};
@@ -80,7 +111,7 @@ Result<void> Incoming::merge_with(Wish wish, const KnownItem& own) {
   wish.source.reset();
   if (merged.state) wish.item = *merged.state;
   wish.answers = replaced;
-  if (is(merged.state, own.state())) {  // ours; only the other end has to learn of it
+  if (is_state(merged.state, own.state())) {  // ours; only the other end has to learn of it
     return note_state(wish, own, own.local);
   }
   wish.has_content = false;
@@ -91,13 +122,25 @@ Result<void> Incoming::merge_with(Wish wish, const KnownItem& own) {
   return make(std::move(wish), own);
 }
 
-// A file that both have changed: the version that gives way stays under another name, on both.
-Result<void> Incoming::keep_other_version(const Item& other, const Wish& wish, const KnownItem& own,
-                                          bool is_ours) {
+// A file that both have changed: the version that gives way stays under another name, on both. That name.
+Result<ItemId> Incoming::keep_other_version(const Item& other, const Wish& wish, const KnownItem& own,
+                                            bool is_ours) {
   Wish copy;
   copy.item = other;
-  copy.item.name = conflict_name(other.name, is_ours ? replica_.id() : wish.stamp.replica);
-  copy.id = item_id(copy.item);
+  std::optional<KnownItem> there;
+  for (unsigned attempt = 0;; ++attempt) {
+    copy.item.name = conflict_name(other, is_ours ? own.stamp.replica : wish.stamp.replica, attempt);
+    copy.id = item_id(copy.item);
+    KIN_TRY_ASSIGN(there, replica_.find(copy.id));
+    if (!there || there->deleted) break;
+    const Item& item = there->item;
+    if (item.type == other.type && item.object == other.object && item.target == other.target) break;
+    if (attempt == kMostCopies)
+      return Error(ErrorCode::busy, "there are too many other versions of " + printable(other.name));
+  }
+  if (observer_.on_conflict)
+    observer_.on_conflict(own.item, "the other version is kept as " + printable(copy.item.name));
+  if (there && !there->deleted) return copy.id;
   copy.stamp = replica_.next_stamp();
   copy.has_content = bears_content(other);
   if (is_ours && copy.has_content) {
@@ -109,10 +152,11 @@ Result<void> Incoming::keep_other_version(const Item& other, const Wish& wish, c
     copy.content = wish.content;
     copy.content_path = wish.content_path;
   }
-  if (observer_.on_conflict)
-    observer_.on_conflict(own.item, "the other version is kept as " + printable(copy.item.name));
   copy.answers = {peer_id_, 0};  // nothing of the other end's, but it is to be told
-  return make(std::move(copy), std::nullopt);
+  const ItemId id = copy.id;
+  if (pending_items_.contains(id)) return id;
+  KIN_TRY(make(std::move(copy), there));
+  return id;
 }
 
 }  // namespace kin::sync

@@ -43,7 +43,8 @@ Result<void> Outgoing::add(const std::vector<ItemId>& items) {
 }
 
 Result<void> Outgoing::add_merged(const ItemId& item, const Stamp& replaces) {
-  peer_.sent.erase(item);  // what was sent of it before was left there, with its content
+  // What was sent of it before was left there, with its content.
+  if (peer_.sent.erase(item) > 0) told_before_.insert(item);
   KIN_TRY_ASSIGN(const auto known, replica_.find(item));
   if (!known) return {};
   if (known->deleted) {
@@ -174,8 +175,8 @@ bool Outgoing::empty() const { return early_.empty() && contents_.empty() && lat
 Result<std::optional<Record>> Outgoing::make_record(const Task& task) {
   KIN_TRY_ASSIGN(const auto known, replica_.find(task.item));
   if (!known || peer_.has_sent(*known)) return std::optional<Record>();
-  if (task.kind == Record::Kind::remove && !deletions_.contains(task.item))
-    return std::optional<Record>();  // it became a part of a move
+  if (task.kind == Record::Kind::remove && (!deletions_.contains(task.item) || !known->deleted))
+    return std::optional<Record>();  // it became a part of a move, or stays
   Record record;
   record.kind = task.kind;
   record.stamp = known->stamp;
@@ -204,12 +205,14 @@ Result<std::optional<Record>> Outgoing::make_record(const Task& task) {
 }
 
 // For people: a new state of what is there is no new item.
-Record Outgoing::told(Record record) {
+void Outgoing::tell(Record record) {
+  if (!observer_.on_record || tries_.contains(record.stamp) || told_before_.contains(item_id(record.item)))
+    return;
   const auto known = replica_.find(item_id(record.item));
   const bool is_there =
       record.replaces.replica != 0 || (known && *known && peer_.state_of(**known) != nullptr);
   if (record.kind == Record::Kind::full && is_there) record.kind = Record::Kind::update;
-  return record;
+  observer_.on_record(record);
 }
 
 Result<Bytes> Outgoing::records_frame() {
@@ -221,7 +224,7 @@ Result<Bytes> Outgoing::records_frame() {
     KIN_TRY_ASSIGN(auto record, make_record(task));
     if (!record) continue;
     bytes += record_bytes(*record);
-    if (observer_.on_record && !tries_.contains(record->stamp)) observer_.on_record(told(*record));
+    tell(*record);
     peer_.sent.insert(task.item);
     ++totals_.records;
     may_ask_again(record->stamp);
@@ -270,7 +273,7 @@ void Outgoing::note_sent(const ContentSender::Made& made) {
     record.stamp = piece.stamp;
     record.replaces = piece.replaces;
     record.item = piece.item;
-    if (observer_.on_record && !tries_.contains(piece.stamp)) observer_.on_record(told(std::move(record)));
+    tell(std::move(record));
     peer_.sent.insert(item_id(piece.item));
   }
   totals_.parcel_bytes += made.payload.size();

@@ -81,7 +81,7 @@ class Outgoing {
   Result<void> place_arrivals();
   Result<std::optional<ItemId>> find_content_at_peer(const KnownItem& known);
   Result<std::optional<Record>> make_record(const Task& task);
-  Record told(Record record);
+  void tell(Record record);
   Result<Bytes> records_frame();
   Result<std::optional<Bytes>> parcel_frame();
   void note_sent(const ContentSender::Made& made);
@@ -101,8 +101,9 @@ class Outgoing {
   ContentSender contents_;
   std::map<ItemId, std::string> deletions_;  // and the folder
   std::map<Stamp, int> tries_;
-  std::set<Stamp> sent_again_;       // or to be, and not out yet; or given up
-  std::map<Stamp, Stamp> replaces_;  // of what was sent: the state that it answers
+  std::unordered_set<ItemId, ItemIdHash> told_before_;  // in a state that was merged since
+  std::set<Stamp> sent_again_;                          // or to be, and not out yet; or given up
+  std::map<Stamp, Stamp> replaces_;                     // of what was sent: the state that it answers
 
   std::uint64_t parcels_ = 0, acked_ = 0, unacked_bytes_ = 0;
   std::map<std::uint64_t, OnItsWay> on_their_way_;  // by number; until it is known what became of them

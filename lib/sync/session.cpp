@@ -376,6 +376,9 @@ Result<void> Session::on_end(ByteView payload) {
   outcome_.planned_bytes_in = their_end_->planned_bytes;
   KIN_TRY(guard_deletions());
   KIN_TRY(incoming_->flush());
+  KIN_TRY(incoming_->place_held_back());
+  const bool takes_mirror = options_.direction == Direction::mirror && options_.is_initiator && receives();
+  if (!takes_mirror) KIN_TRY(incoming_->remove_directories());
   if (ask_for_needed()) return {};
   return conclude_receiving();
 }
@@ -392,6 +395,7 @@ Result<void> Session::conclude_receiving() {
       for (const ItemId& id : rest) KIN_TRY(incoming_->remove_own(id));
       KIN_TRY(guard_deletions());
       KIN_TRY(incoming_->flush());
+      KIN_TRY(incoming_->remove_directories());
     } else if (sends()) {
       KIN_TRY(outgoing_->add(rest));
       KIN_TRY(guard(outgoing_->deletions_by_folder(), true, "there"));
@@ -400,6 +404,8 @@ Result<void> Session::conclude_receiving() {
     return {};
   }
   // The initiator's end is that of all.
+  outcome_.is_equal = parts_.replica.digest() == their_end_->digest;
+  if (outcome_.is_equal) incoming_->forget_failed();
   KIN_TRY(incoming_->settle_left(their_end_->seen));
   if (!options_.dry_run && options_.direction != Direction::collect)
     KIN_TRY(unite(their_end_->seen, their_end_->seen));
@@ -408,7 +414,6 @@ Result<void> Session::conclude_receiving() {
   for (const Stamp& stamp : outgoing_->unsent()) done.seen.remove(stamp);
   done.digest = parts_.replica.digest();
   put(FrameType::done, encode_end(done));
-  outcome_.is_equal = done.digest == their_end_->digest;
   finished_ = true;
   return {};
 }
@@ -418,6 +423,7 @@ Result<void> Session::on_done(ByteView payload) {
     return Error(ErrorCode::corrupt, "the other end sent a frame out of turn");
   KIN_TRY_ASSIGN(const End done, decode_end(payload));
   outcome_.is_equal = done.digest == parts_.replica.digest();
+  if (outcome_.is_equal) incoming_->forget_failed();
   finished_ = true;
   if (options_.dry_run || options_.direction == Direction::collect) return {};
   outcome_.peer_failed = !parts_.replica.seen().is_within(done.seen);

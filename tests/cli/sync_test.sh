@@ -238,6 +238,42 @@ part_directory_conflict() {
     esac
     run 0 sync --kind tree a b; says 'nothing to do'
   done; done
+  # Deleted by one, while the other changes something deep in it: it stays, as it was.
+  for changed in a b; do
+    fresh directories; [ "$changed" = a ] && new=b || new=a
+    mkdir -p a/d/deep; echo x >a/d/x; echo z >a/d/deep/z; echo k >a/k; chmod 751 a/d; chmod 710 a/d/deep
+    run 0 sync --kind tree a b
+    rm -r "$changed/d"; echo more >>"$new/d/deep/z"
+    run 0 sync --kind tree a b; stores same tree a b
+    [ "$(stat -c %a a/d a/d/deep b/d b/d/deep | tr '\n' ' ')" = '751 710 751 710 ' ] || fail "$changed: modes"
+    [ ! -e a/d/x ] && [ "$(wc -l <a/d/deep/z)" = 2 ] || fail "$changed: what was changed is gone"
+    run 0 sync --kind tree a b; says 'nothing to do'
+  done
+  # Only its mode was changed by one, and the other has no such directory any more.
+  for changed in a b; do
+    fresh directories; [ "$changed" = a ] && new=b || new=a
+    mkdir -p a/d; echo x >a/d/x; echo k >a/k; run 0 sync --kind tree a b
+    chmod 600 "$new/d/x"; rm -r "$changed/d"; ln -s k "$changed/d"
+    run 0 sync --kind tree a b; stores same tree a b
+  done
+  # Several at once, by sync and by mirror, whoever begins.
+  for changed in a b; do for what in '' --mirror; do
+    fresh directories; mkdir -p a/d1 a/d2/deep; echo x >a/d1/x; echo y >a/d2/deep/y; echo k >a/k
+    run 0 sync --kind tree a b
+    rm -r "$changed"/d?; ln -s k "$changed/d1"; seq 200000 >"$changed/d2"
+    if [ "$changed" = a ]; then run 0 sync --allow-deletes $what --kind tree a b
+    elif [ "$what" = '' ]; then run 0 sync --allow-deletes --kind tree a b
+    else echo new >a/d1/new; run 0 sync --allow-deletes --mirror --kind tree b a; fi
+    stores same tree a b; [ -L a/d1 ] && [ -f a/d2 ] || fail "$changed $what: not what they were made"
+    [ -z "$(find a b -name '*conflict*')" ] || fail "$changed $what: a conflict where there is none"
+    run 0 sync --kind tree a b; says 'nothing to do'
+  done; done
+  # To collect leaves a file where the other has a directory, and says so; from the trash comes what has room.
+  fresh directories; mkdir -p a/d b; echo x >a/d/x; echo n >a/n; echo f >b/d
+  run 3 sync --collect --kind tree a b; says 'd is not a directory'; [ "$(cat b/d b/n)" = $'f\nn' ] || fail "collect"
+  fresh directories; mkdir -p a/d; echo x >a/d/x; echo y >a/y; echo k >a/k; run 0 sync --kind tree a b
+  rm -r a/d a/y; run 0 sync --allow-deletes --kind tree a b; echo f >b/d
+  run 3 sync --kind tree --restore-trash b; says 'd is not a directory'; [ "$(cat b/y.kin-restored)" = y ] || fail "trash"
   # Where nothing was added, it is what it was made.
   fresh directories; mkdir -p a/d; echo x >a/d/x; run 0 sync --kind tree a b
   rm -r a/d; echo "now a file" >a/d

@@ -4,6 +4,7 @@
 #include "lib/base/file.h"
 #include "lib/sync/sync_store.h"
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -70,7 +71,9 @@ class MemoryStore : public sync::SyncStore {
     if (stored == nullptr) return Error(ErrorCode::not_found, "it is gone");
     return std::unique_ptr<ByteSource>(std::make_unique<MemorySource>(stored->content));
   }
+  std::function<void()> on_apply;  // before and after each
   std::vector<Result<sync::Entry>> apply(std::vector<sync::StoreChange> changes) override {
+    if (on_apply) on_apply();
     std::vector<Result<sync::Entry>> out;
     for (sync::StoreChange& change : changes) {
       if (applied >= fail_after)
@@ -78,6 +81,7 @@ class MemoryStore : public sync::SyncStore {
       else
         out.push_back(apply(change));
       ++applied;
+      if (on_apply) on_apply();
     }
     return out;
   }
