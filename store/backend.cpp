@@ -52,6 +52,8 @@ std::string_view name_of(FileKind kind) {
       return "index segment";
     case FileKind::snapshot:
       return "snapshot";
+    case FileKind::forgotten:
+      return "forgotten snapshot";
   }
   return "file";
 }

@@ -16,9 +16,10 @@
 
 namespace kin::store {
 
-enum class FileKind { config, key, pack, index, snapshot };
-inline constexpr FileKind kAllFileKinds[] = {FileKind::config, FileKind::key, FileKind::pack, FileKind::index,
-                                             FileKind::snapshot};
+// A forgotten snapshot is the file that it was, in another place, until its content is removed.
+enum class FileKind { config, key, pack, index, snapshot, forgotten };
+inline constexpr FileKind kAllFileKinds[] = {FileKind::config, FileKind::key,      FileKind::pack,
+                                             FileKind::index,  FileKind::snapshot, FileKind::forgotten};
 
 std::string_view name_of(FileKind kind);  // "pack"
 

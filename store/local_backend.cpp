@@ -33,6 +33,8 @@ std::string_view folder_of(FileKind kind) {
       return "index";
     case FileKind::snapshot:
       return "snapshots";
+    case FileKind::forgotten:
+      return "forgotten";
   }
   return "";
 }

@@ -381,23 +381,37 @@ Result<std::size_t> Repository::begin_writing(const std::stop_token& stop) {
   return adopted;
 }
 
-Result<std::vector<SnapshotId>> Repository::list_snapshots() {
-  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::snapshot));
+Result<std::vector<SnapshotId>> Repository::list_by_id(FileKind kind) {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(kind));
   std::vector<SnapshotId> out;
-  ++snapshot_listings_;
   for (const FileInfo& file : files) out.push_back(*SnapshotId::from_hex(file.name));
   std::sort(out.begin(), out.end());
   return out;
 }
 
-Result<Snapshot> Repository::load_snapshot(const SnapshotId& id) {
-  const FileName name{FileKind::snapshot, id.hex()};
+Result<std::vector<SnapshotId>> Repository::list_snapshots() {
+  auto ids = list_by_id(FileKind::snapshot);
+  if (ids) ++snapshot_listings_;
+  return ids;
+}
+
+Result<std::vector<SnapshotId>> Repository::list_forgotten() { return list_by_id(FileKind::forgotten); }
+
+Result<Snapshot> Repository::load_snapshot_file(const FileName& name) {
   KIN_TRY_ASSIGN(const Bytes file, get_named(*backend_, name));
   auto plain = sealer_.open_file(kSnapshotMagic, file);
   if (!plain) return std::move(plain).error().context(name.text());
   auto snapshot = decode_snapshot(*plain);
   if (!snapshot) return std::move(snapshot).error().context(name.text());
   return snapshot;
+}
+
+Result<Snapshot> Repository::load_snapshot(const SnapshotId& id) {
+  return load_snapshot_file({FileKind::snapshot, id.hex()});
+}
+
+Result<Snapshot> Repository::load_forgotten(const SnapshotId& id) {
+  return load_snapshot_file({FileKind::forgotten, id.hex()});
 }
 
 Result<SnapshotId> Repository::save_snapshot(const Snapshot& snapshot) {
@@ -411,6 +425,24 @@ Result<SnapshotId> Repository::save_snapshot(const Snapshot& snapshot) {
 
 Result<void> Repository::remove_snapshot(const SnapshotId& id) {
   return backend_->remove({FileKind::snapshot, id.hex()});
+}
+
+// It is durable in its new place before it goes from the old one; a crash leaves it in both, which is no
+// harm.
+Result<void> Repository::move_snapshot(const SnapshotId& id, FileKind from, FileKind to) {
+  KIN_TRY(require_writable());
+  KIN_TRY_ASSIGN(const Bytes file, get_named(*backend_, {from, id.hex()}));
+  KIN_TRY(backend_->put({to, id.hex()}, file));
+  KIN_TRY(backend_->sync());
+  return backend_->remove({from, id.hex()});
+}
+
+Result<void> Repository::forget_snapshot(const SnapshotId& id) {
+  return move_snapshot(id, FileKind::snapshot, FileKind::forgotten);
+}
+
+Result<void> Repository::recall_snapshot(const SnapshotId& id) {
+  return move_snapshot(id, FileKind::forgotten, FileKind::snapshot);
 }
 
 }  // namespace kin::store

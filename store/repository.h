@@ -121,6 +121,11 @@ class Repository : public BlockStore {
   Result<Snapshot> load_snapshot(const SnapshotId& id);
   Result<SnapshotId> save_snapshot(const Snapshot& snapshot);
   Result<void> remove_snapshot(const SnapshotId& id);
+  // Forgotten ones are no snapshots, but can be again while what they name is there.
+  Result<void> forget_snapshot(const SnapshotId& id);
+  Result<void> recall_snapshot(const SnapshotId& id);
+  Result<std::vector<SnapshotId>> list_forgotten();
+  Result<Snapshot> load_forgotten(const SnapshotId& id);
 
   Result<IndexSegment> load_index_segment(const std::string& name);
   // A new index from the packs alone; the old segments are removed after the new ones are durable.
@@ -155,6 +160,9 @@ class Repository : public BlockStore {
   Result<void> open_index();
   void tell_cache_lost(const Error& why);  // once, whichever part of it
   Result<void> require_writable() const;
+  Result<std::vector<SnapshotId>> list_by_id(FileKind kind);
+  Result<Snapshot> load_snapshot_file(const FileName& name);
+  Result<void> move_snapshot(const SnapshotId& id, FileKind from, FileKind to);
   // Fills the index from the segments; the caller has recovery_mutex_ alone.
   Result<void> fill_index(const std::function<void(const Error&)>& on_damage);
   Result<void> recover_index(const Error& why);                      // likewise
