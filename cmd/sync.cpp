@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <poll.h>
+#include <set>
 #include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -141,7 +142,7 @@ class SyncRun {
         report_.reset();
         return run(theirs->name, compare);
       }
-      if (session.must_run_again()) {
+      if (session.must_run_again() && !compare) {
         end.reset();
         return run(kind, true);
       }
@@ -259,6 +260,16 @@ Result<ExitCode> show_status(Context& context, const SyncOptions& options) {
   return ExitCode::ok;
 }
 
+// Of several that had one name, the later ones have some of their hash as well.
+std::string restored_name(const sync::Item& item, std::set<std::string>& taken) {
+  for (const std::string& suffix :
+       {std::string(".kin-restored"), ".kin-restored-" + item.object.short_hex()}) {
+    const std::string name = item.name.substr(0, sync::kMostNameBytes - suffix.size()) + suffix;
+    if (taken.insert(item.folder + "/" + name).second) return name;
+  }
+  return item.name + ".kin-restored";
+}
+
 // What exchanges have deleted or replaced comes back, as new items.
 Result<ExitCode> restore_trash(Context& context, const SyncOptions& options) {
   std::uint64_t restored = 0, skipped = 0;
@@ -267,6 +278,7 @@ Result<ExitCode> restore_trash(Context& context, const SyncOptions& options) {
     KIN_TRY(end->scan(context));
     std::vector<Bytes> keys;
     std::vector<sync::StoreChange> changes;
+    std::set<std::string> names;
     KIN_TRY(end->replica().for_each_note(as_bytes("t"), [&](ByteView key, ByteView value) -> Result<void> {
       WireReader in(value);
       static_cast<void>(in.signed_varint());
@@ -275,7 +287,7 @@ Result<ExitCode> restore_trash(Context& context, const SyncOptions& options) {
       KIN_TRY_ASSIGN(const auto live, end->replica().with_object(item.object, 64));
       for (const sync::KnownItem& known : live)
         if (known.item.folder == item.folder) return {};
-      if (item.type == sync::ItemType::file) item.name += ".kin-restored";
+      if (item.type == sync::ItemType::file) item.name = restored_name(item, names);
       sync::StoreChange change;
       change.item = std::move(item);
       change.has_content = true;
@@ -337,6 +349,10 @@ Result<void> check_places(const SyncOptions& options) {
   const SyncPlace a = parse_sync_place(options.places[0]), b = parse_sync_place(options.places[1]);
   if (!a.host.empty() && !b.host.empty())
     return Error(ErrorCode::invalid_argument, "one of the two stores must be on this machine");
+  // ssh would take it for an option, and some of those run commands.
+  for (const std::string& host : {a.host, b.host})
+    if (host.starts_with('-'))
+      return Error(ErrorCode::invalid_argument, "no host is named " + printable(host));
   if (!options.limit_rate.empty()) KIN_TRY(parse_size(options.limit_rate));
   if (!a.host.empty() || !b.host.empty()) return {};
   const std::filesystem::path first = real_path(a.path), second = real_path(b.path);

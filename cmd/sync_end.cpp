@@ -1,6 +1,7 @@
 #include "cmd/sync_end.h"
 
 #include "lib/base/text.h"
+#include "lib/base/wire.h"
 #include "store/rocks_table.h"
 
 #include <cstdlib>
@@ -81,8 +82,8 @@ Result<std::unique_ptr<SyncEnd>> SyncEnd::open(Context& context, const SyncEndOp
   KIN_TRY_ASSIGN(end->store_, end->kind_->open(root));
   KIN_TRY_ASSIGN(end->replica_, sync::Replica::open(*end->table_, identity_of(root, *kind)));
   if (end->replica_->was_copied())
-    context.warn("what is known of " + printable(root) +
-                 " was copied from elsewhere, or the store was moved: it takes part as a new replica");
+    context.warn(printable(root) +
+                 " is not the directory that it was: it takes part as a new one, of which nothing is known");
   SyncEnd* const self = end.get();
   end->bases_ = std::make_unique<sync::BaseFinder>(*end->replica_, [self]() -> FeatureStore* {
     store::FeatureIndexLimits limits;
@@ -94,8 +95,22 @@ Result<std::unique_ptr<SyncEnd>> SyncEnd::open(Context& context, const SyncEndOp
     return self->features_.get();
   });
   end->trash_.remove_older_than(kTrashDays * kDaySeconds);
+  KIN_TRY(end->forget_old_trash());
   end->incoming_.remove_older_than(kTrashDays * kDaySeconds);
   return end;
+}
+
+// What is known of contents that are no longer in the trash.
+Result<void> SyncEnd::forget_old_trash() {
+  std::vector<Bytes> old;
+  KIN_TRY(replica_->for_each_note(as_bytes("t"), [&](ByteView key, ByteView value) -> Result<void> {
+    WireReader in(value);
+    if (in.signed_varint() < now().seconds - kTrashDays * kDaySeconds)
+      old.emplace_back(key.begin(), key.end());
+    return {};
+  }));
+  for (const Bytes& key : old) replica_->set_note(key, std::nullopt);
+  return {};
 }
 
 void SyncEnd::skip(Context& context, const std::string& what, const Error& error) {
@@ -118,8 +133,12 @@ Result<sync::ScanCounts> SyncEnd::scan(Context& context) {
   std::error_code failed;
   if (replica_->was_copied() && replica_->live_items() > 0 && std::filesystem::is_empty(root_, failed) &&
       !failed)
-    return Error(ErrorCode::not_found,
-                 printable(root_) + " is another directory than it was, and empty: is its disk mounted?");
+    return Error(
+        ErrorCode::not_found,
+        printable(root_) +
+            " is another directory than it was, and empty: is its disk mounted? (to begin anew, delete " +
+            printable(directory_) + ")");
+  if (replica_->was_copied()) KIN_TRY(replica_->start_anew(as_bytes("t")));
   auto counts = sync::scan_store(*store_, kind_->is_mail, *replica_, observer, context.stop());
   context.progress("");
   // What was known of a file or directory is kept. Of one that never could be read nothing is, so a mirror

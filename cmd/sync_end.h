@@ -44,6 +44,7 @@ class SyncEnd {
 
  private:
   SyncEnd(std::string root, std::string directory);
+  Result<void> forget_old_trash();
 
   const std::string root_, directory_;
   const sync::StoreKind* kind_ = nullptr;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace kin::sync {
 namespace {
@@ -133,11 +134,11 @@ BlockDifference BlockMatcher::next(ByteView content, bool is_end, std::size_t mo
   BlockDifference out;
   std::vector<Step> steps;
   std::size_t at = 0, new_begin = 0;
-  std::optional<std::uint64_t> hash;  // of the block that begins at `at`
-  bool is_full = false;
+  std::uint64_t hash = 0;  // of the block that begins at `at`, if it is known
+  bool is_hashed = false, is_full = false;
   while (at + block_bytes_ <= content.size()) {
-    if (!hash) hash = block_hash(content.subspan(at, block_bytes_));
-    if (const auto block = find(*hash)) {
+    if (!std::exchange(is_hashed, true)) hash = block_hash(content.subspan(at, block_bytes_));
+    if (const auto block = find(hash)) {
       const std::uint64_t begin = *block * block_bytes_;
       if (!steps.empty() && new_begin == at && steps.back().begin + steps.back().bytes == begin)
         steps.back().bytes += block_bytes_;
@@ -147,12 +148,12 @@ BlockDifference BlockMatcher::next(ByteView content, bool is_end, std::size_t mo
       next_block_ = *block + 1;
       at += block_bytes_;
       new_begin = at;
-      hash.reset();
+      is_hashed = false;
       continue;
     }
     is_full = out.new_bytes + (at - new_begin) >= most_new_bytes;
     if (is_full || at + block_bytes_ == content.size()) break;
-    hash = (*hash - content[at] * leaving) * kFactor + content[at + block_bytes_];
+    hash = (hash - content[at] * leaving) * kFactor + content[at + block_bytes_];
     ++at;
   }
   out.covers = is_end && !is_full ? content.size() : at;

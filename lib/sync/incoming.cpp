@@ -2,6 +2,7 @@
 
 #include "lib/sync/former_contents.h"
 #include "lib/sync/store_files.h"
+#include "lib/sync/unheld_words.h"
 
 namespace kin::sync {
 namespace {
@@ -211,6 +212,12 @@ Result<void> Incoming::decide_with_room(Wish wish, const std::optional<KnownItem
   const bool conflicts = own && differs(*own);
   const bool is_answer = own && wish.replaces == own->stamp;
   if (conflicts_ == Conflicts::rehearse) return tell(std::move(wish), own, conflicts);
+  // Where something is already, or was, a move is two changes, of which each goes by its own rules.
+  if (wish.source && (conflicts || (own && !own->deleted))) {
+    Wish removal = removal_of(wish);
+    wish.source.reset();
+    KIN_TRY(decide(std::move(removal)));
+  }
   if (conflicts && !is_answer && conflicts_ != Conflicts::take) {
     if (conflicts_ == Conflicts::merge) return merge_with(std::move(wish), *own);
     leave(wish);
@@ -379,6 +386,7 @@ Result<void> Incoming::make(Wish wish, const std::optional<KnownItem>& own) {
 void Incoming::skip(const Wish& wish, const Error& error) {
   const bool is_copy = wish.answers.replica != 0 && wish.answers.sequence == 0;  // nobody has told of it
   if (!is_copy) failed_.insert(wish.answers.replica != 0 ? wish.answers : wish.stamp);
+  if (wish.source) failed_.insert(wish.removed);
   Entry entry;
   entry.item = wish.item;
   entry.local = wish.item.name;
@@ -422,18 +430,25 @@ Result<void> Incoming::note_made(const Pending& pending, const Entry& entry) {
   if (wish.deleted) {
     KIN_TRY(note_state(wish, pending.before, ""));
     forget_contents(replica_, wish.id);
+    if (is_mail_) KIN_TRY(note_unheld_words(replica_, wish.id, {}, {}));
     record.kind = Record::Kind::remove;
   } else {
-    // What the store could not keep (a keyword too many) is this replica's own state: it is not taken for the
-    // peer's.
     KIN_TRY(note_state(wish, pending.before, entry.local));
+    const bool is_message = wish.item.type == ItemType::message;
+    if (is_message) KIN_TRY(note_unheld_words(replica_, wish.id, wish.item.words, entry.item.words));
+    // Where it has flags that nobody told of, the next scan is to find them.
+    const bool is_as_wished =
+        !is_message || (entry.item.flags == wish.item.flags &&
+                        std::includes(wish.item.words.begin(), wish.item.words.end(),
+                                      entry.item.words.begin(), entry.item.words.end()));
     // A scan looks for what is gone in the folders that it knows.
     const bool is_folder = wish.item.type == ItemType::directory;
     const std::string folder = is_folder ? join_path(wish.item.folder, wish.item.name) : wish.item.folder;
     if (folders_made_.insert(folder).second) replica_.set_folder(folder, std::nullopt);
     // Of mail, a folder is no entry of another one.
     if (!entry.local.empty() && !(is_folder && is_mail_))
-      replica_.set_entry(wish.item.folder, entry.local, {entry.fingerprint, look_of(entry), wish.id});
+      replica_.set_entry(wish.item.folder, entry.local,
+                         {entry.fingerprint, look_of(entry) ^ (is_as_wished ? 0 : 1), wish.id});
     if (pending.signature) KIN_TRY(note_content(replica_, wish.id, *pending.signature));
     if (pending.change.kind == Kind::add) record.kind = Record::Kind::full;
     if (pending.change.kind == Kind::update) record.kind = Record::Kind::update;

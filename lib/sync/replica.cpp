@@ -4,6 +4,7 @@
 #include "lib/sync/replica_rows.h"
 
 #include <algorithm>
+#include <ctime>
 
 namespace kin::sync {
 
@@ -72,6 +73,17 @@ Result<KnownItem> decode_known(ByteView id, ByteView bytes) {
   return known;
 }
 
+Bytes encode_time(std::int64_t seconds) {
+  WireWriter out;
+  out.signed_varint(seconds);
+  return out.take();
+}
+
+std::int64_t decode_time(ByteView bytes) {
+  WireReader in(bytes);
+  return in.signed_varint();
+}
+
 void add_to(SetDigest& digest, const StateHash& hash, bool minus) {
   for (std::size_t i = 0; i < 2; ++i) digest[i] += minus ? 0 - hash[i] : hash[i];
 }
@@ -114,7 +126,7 @@ Result<void> Replica::load(std::string_view identity) {
   }
   is_new_ = !head;
   was_copied_ = head && known_identity != identity_;
-  if (is_new_ || was_copied_) KIN_TRY(take_new_id());
+  if (is_new_) KIN_TRY(take_new_id());
   const Bytes prefix = key_of('P');
   const auto cursor = table_.seek(prefix);
   for (; cursor->valid() && starts_with(cursor->key(), prefix); cursor->next()) {
@@ -129,6 +141,25 @@ Result<void> Replica::load(std::string_view identity) {
   }
   KIN_TRY(cursor->result());
   return {};
+}
+
+// The head, with the new identity, goes last: who is interrupted before does it all again.
+Result<void> Replica::start_anew(ByteView kept_notes) {
+  constexpr std::size_t kMostPendingBytes = 8 << 20;
+  const Bytes head = key_of('M'), kept = key_of('N', kept_notes);
+  const auto cursor = table_.seek({});
+  for (; cursor->valid(); cursor->next()) {
+    if (starts_with(cursor->key(), head) || starts_with(cursor->key(), kept)) continue;
+    put(Bytes(cursor->key().begin(), cursor->key().end()), std::nullopt);
+    if (pending_bytes_ > kMostPendingBytes) KIN_TRY(commit(false));
+  }
+  KIN_TRY(cursor->result());
+  peers_.clear();
+  seen_ = {};
+  digest_ = {};
+  live_ = 0;
+  was_copied_ = false;
+  return take_new_id();
 }
 
 void Replica::add_seen(const Stamp& stamp) {
@@ -301,7 +332,8 @@ Result<void> Replica::set(KnownItem known) {
     if (bears_content(known.item)) put(object_key(known.item.object, known.id), Bytes());
   }
   if (known.deleted != (before && before->deleted))
-    put(key_of('X', known.id), known.deleted ? std::optional<Bytes>(Bytes()) : std::nullopt);
+    put(key_of('X', known.id),
+        known.deleted ? std::optional<Bytes>(encode_time(std::time(nullptr))) : std::nullopt);
   put(journal_key(known.stamp), Bytes(known.id.begin(), known.id.end()));
   head_changed_ = true;
   put(key_of('I', known.id), encode_known(known));
@@ -324,6 +356,8 @@ Result<void> Replica::forget_deleted(std::int64_t least_seconds) {
   for (; cursor->valid() && starts_with(cursor->key(), prefix); cursor->next()) {
     ItemId id{};
     if (cursor->key().size() != id.size() + 1) continue;
+    // One that was never met may have it still, from a peer of ours.
+    if (decode_time(cursor->value()) >= least_seconds) continue;
     std::copy_n(cursor->key().begin() + 1, id.size(), id.begin());
     KIN_TRY_ASSIGN(const auto known, find(id));
     const bool is_needed = known && std::any_of(peers_.begin(), peers_.end(), [&](const auto& peer) {

@@ -59,8 +59,8 @@ struct Peer {
 class Replica {
  public:
   // `identity` is that of the machine and the directory. Where it is another than before, the state was
-  // copied or the store moved: then it gets a new id, since two replicas of one id would take each other's
-  // changes for known.
+  // copied, or the directory is another one: then was_copied(), and start_anew() is to be called before
+  // anything else.
   static Result<std::unique_ptr<Replica>> open(Table& table, std::string_view identity);
 
   // How many items were there, when the table was last written; 0 also if it is new.
@@ -69,6 +69,9 @@ class Replica {
   ReplicaId id() const { return id_; }
   bool is_new() const { return is_new_; }          // nothing was known
   bool was_copied() const { return was_copied_; }  // by its identity
+  // As if nothing had been known, but for notes that begin so. Two replicas of one id would take each other's
+  // changes for known; and what is not in another directory was not deleted there.
+  Result<void> start_anew(ByteView kept_notes);
   const VersionSet& seen() const { return seen_; }
   void add_seen(const Stamp& stamp);
   void set_seen(VersionSet seen);
@@ -94,9 +97,9 @@ class Replica {
   // The item's new state; its past states are kept as far as peers may need them.
   Result<void> set(KnownItem known);
 
-  // What all peers know to be deleted needs not be known any longer. Peers that were not met since
-  // `least_seconds` (since 1970) are given up: when one comes back, its items are compared, and what was
-  // deleted meanwhile comes with it.
+  // What was deleted before `least_seconds` (since 1970), and all peers know of, needs not be known any
+  // longer. Peers that were not met since then are given up: when one comes back, its items are compared, and
+  // what was deleted meanwhile comes with it.
   Result<void> forget_deleted(std::int64_t least_seconds);
 
   Result<std::optional<SeenEntry>> entry(const std::string& folder, const std::string& local);

@@ -1,6 +1,7 @@
 #include "lib/sync/replica_scan.h"
 
 #include "lib/sync/former_contents.h"
+#include "lib/sync/unheld_words.h"
 
 #include <algorithm>
 #include <map>
@@ -177,6 +178,7 @@ class Scan {
     }
     KIN_TRY(check_item(item));
     const ItemId id = item_id(item);
+    if (item.type == ItemType::message) KIN_TRY(add_unheld_words(replica_, id, item.words));
     KIN_TRY_ASSIGN(std::optional<KnownItem> target, replica_.find(id));
     const bool is_new = !target || target->deleted;
     const bool is_changed = is_new || !same_state(target->item, item);

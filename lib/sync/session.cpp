@@ -120,6 +120,8 @@ Result<void> Session::on_hello(ByteView payload) {
         fmt::format("the two stores are of different kinds: here {}, there {}; --kind sets it for both",
                     name(ours_.kind), name(theirs_.kind)));
   }
+  if (parts_.replica.was_copied())
+    return Error(ErrorCode::invalid_argument, "what is known of this store is of another one");
   if (theirs_.replica == ours_.replica)
     return Error(ErrorCode::invalid_argument, "both ends are the same store, or share one state");
   const bool was_restored = theirs_.seen.last(ours_.replica) > parts_.replica.last_sequence();

@@ -371,6 +371,41 @@ part_deletions() {
   rm -rf b; refused sync --kind tree b a; [ "$(find a -type f | wc -l)" = 5 ] || fail "deleted after the other store had gone"
 }
 
+# An empty directory is a disk that is not mounted; one with something else in it has nothing to delete.
+part_other_directory() {
+  fresh other; mkdir a; for i in 1 2 3 4 5 6; do echo $i >a/$i; done; run 0 sync --kind tree a b
+  mv a kept; mkdir a
+  for round in 1 2 3; do
+    run 14 sync --kind tree a b; says 'is its disk mounted?'
+    run 0 sync --kind tree --status a
+  done
+  [ "$(ls b | wc -l)" = 6 ] || fail "an empty directory has deleted"
+  echo stray >a/stray; run 0 sync --kind tree a b; says 'of which nothing is known'
+  stores same tree a b 7
+  # Of a file that was replaced twice, both come back.
+  for i in 1 2 3; do echo "version $i" >a/1; run 0 sync --kind tree a b; done
+  run 0 sync --kind tree --restore-trash b; [ "$(cat b/1.kin-restored* | sort | tr '\n' ' ')" = '1 version 1 version 2 ' ] || fail "trash"
+  run 2 sync --kind tree -- a -oProxyCommand=x:b; says 'no host is named'
+}
+
+# A move that cannot be made is made later, and a keyword that has no room is not deleted.
+part_left_over() {
+  fresh left; stores deliver maildir a '' 1 8; run 0 sync a b
+  local name; name=$(basename "$(find a/cur -type f | sort | head -1)")
+  echo 'in the way' >b/.Old
+  mkdir -p a/.Old/{cur,new,tmp}; mv "a/cur/$name" "a/.Old/cur/${name%%:*}:2,FS"
+  run 3 sync a b; [ "$(mails b)" = 8 ] || fail "a message is gone"
+  rm b/.Old; run 0 sync a b; run 0 sync a b; says 'nothing to do'
+  [ "$(mails a)" = 8 ] && [ "$(mails b)" = 8 ] && [ "$(mails b/.Old)" = 1 ] || fail "the move was made in part"
+  for i in $(seq 0 25); do echo "$i word$i"; done >b/dovecot-keywords
+  local message; message=$(find a/cur -type f | sort | head -1)
+  echo '0 Important' >a/dovecot-keywords; mv "$message" "${message%%:*}:2,Sa"
+  run 0 sync a b; message=$(basename "$message"); message=${message%%:*}
+  local there; there=$(find b/cur b/new -name "$message*"); [ -n "$there" ] || fail "no $message in b"
+  mv "$there" "b/cur/$message:2,FS"
+  run 0 sync a b; ls a/cur | grep -q "$message:2,FSa" || fail "the keyword is gone: $(ls a/cur | grep "$message")"
+}
+
 part_status() {
   fresh status; stores deliver maildir a '' 1 5
   run 0 sync --status a; says 'no exchange yet'
@@ -737,6 +772,6 @@ PYTHON
   [ "$code" = 0 ] || fail "exit code $code"; says 'nothing to do'
 }
 
-parts=(kinds output conflict directory_conflict dry one_way deletions status foreign cut kill meanwhile bad_input unreadable)
+parts=(kinds output conflict directory_conflict dry one_way deletions other_directory left_over status foreign cut kill meanwhile bad_input unreadable)
 [ "$#" = 0 ] || parts=("$@")
 for part in "${parts[@]}"; do "part_$part"; done

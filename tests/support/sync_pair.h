@@ -21,6 +21,7 @@ struct SyncEndForTest {
     bases = std::make_unique<sync::BaseFinder>(*replica, nullptr);
   }
   void scan() {
+    if (replica->was_copied()) require_ok(replica->start_anew({}));
     sync::ScanObserver observer;
     observer.on_content = [this](const ObjectId& object, ByteView content) {
       return bases->add(object, content);

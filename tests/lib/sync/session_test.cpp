@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -263,6 +264,7 @@ TEST_CASE("a state that was copied takes part as a replica of its own", "[sync]"
   copy.identity = "elsewhere";
   copy.open();
   CHECK(copy.replica->was_copied());
+  copy.scan();
   CHECK(copy.replica->id() != a.replica->id());
   a.store.put_message("", "of-a", "of a");
   copy.store.put_message("", "of-copy", "of the copy");
@@ -272,6 +274,64 @@ TEST_CASE("a state that was copied takes part as a replica of its own", "[sync]"
   require_same(a, b);
   require_same(copy, b);
   CHECK(a.store.view().size() == 22);
+}
+
+TEST_CASE("what is not in another directory was not deleted there", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 30);
+  exchange(a, b);
+  // Its disk is not mounted, or was replaced; something is there all the same.
+  a.store.contents.clear();
+  a.store.put_message("", "stray", "a stray message");
+  a.identity = "another";
+  a.open();
+  if (GENERATE(false, true))
+    exchange(a, b);
+  else
+    exchange(b, a);
+  CHECK(a.store.view().size() == 31);
+  require_same(a, b);
+}
+
+TEST_CASE("a deletion reaches one who was never met, and has it from a peer", "[sync]") {
+  SyncEndForTest a, b, c;
+  fill(a.store, 12);
+  exchange(a, b);
+  exchange(b, c);
+  a.store.contents[""].erase("m1");
+  exchange(a, b);
+  if (GENERATE(false, true))
+    exchange(a, c);
+  else
+    exchange(c, a);
+  CHECK(a.store.view().size() == 11);
+  require_same(a, c);
+}
+
+TEST_CASE("a move to where the same message is goes from where it was", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 12);
+  exchange(a, b);
+  // One end copies it, the other moves it and marks it.
+  SyncEndForTest& copies = GENERATE(true, false) ? a : b;
+  SyncEndForTest& moves = &copies == &a ? b : a;
+  const auto find = [](SyncEndForTest& end) {
+    for (auto& [local, stored] : end.store.contents[""])
+      if (as_text(stored.content) == mail(3)) return local;
+    return std::string();
+  };
+  const std::string copied = find(copies), moved = find(moves);
+  REQUIRE(!copied.empty());
+  REQUIRE(!moved.empty());
+  copies.store.contents["Other"]["c"] = copies.store.contents[""][copied];
+  moves.store.contents["Other"]["m"] = moves.store.contents[""][moved];
+  moves.store.contents["Other"]["m"].item.flags = sync::kFlagged;
+  moves.store.contents[""].erase(moved);
+  exchange(a, b);
+  exchange(a, b);
+  require_same(a, b);
+  CHECK(a.store.contents[""].size() == 11);
+  CHECK(a.store.contents["Other"].size() == 1);
 }
 
 TEST_CASE("three replicas come to the same through a hub", "[sync]") {
@@ -560,7 +620,7 @@ TEST_CASE("what could not be read is sent once it can be", "[sync]") {
   require_same(a, b);
 }
 
-TEST_CASE("what all know to be deleted is forgotten", "[sync]") {
+TEST_CASE("what all know to be deleted is forgotten after a time", "[sync]") {
   SyncEndForTest hub, one, two;
   fill(one.store, 5);
   exchange(one, hub);
@@ -569,11 +629,14 @@ TEST_CASE("what all know to be deleted is forgotten", "[sync]") {
   REQUIRE(known.size() == 1);
   one.store.contents[""].erase("m1");
   exchange(one, hub);
-  CHECK_FALSE(value_of(one.replica->find(known[0].id)));
-  CHECK(value_of(hub.replica->find(known[0].id)));  // the other one does not know yet
+  CHECK(value_of(one.replica->find(known[0].id)));  // who was never met may have it
   exchange(two, hub);
-  CHECK_FALSE(value_of(hub.replica->find(known[0].id)));
   require_same(one, two);
+  CHECK(value_of(hub.replica->find(known[0].id)));
+  require_ok(hub.replica->forget_deleted(std::time(nullptr) - 60));
+  CHECK(value_of(hub.replica->find(known[0].id)));
+  require_ok(hub.replica->forget_deleted(std::time(nullptr) + 60));
+  CHECK_FALSE(value_of(hub.replica->find(known[0].id)));
 }
 
 TEST_CASE("a peer cannot delete much by deleting little at a time", "[sync]") {
