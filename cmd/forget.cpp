@@ -1,3 +1,4 @@
+#include "cmd/prune_options.h"
 #include "cmd/snapshot_options.h"
 #include "lib/engine/retention.h"
 #include "store/block_use.h"
@@ -13,6 +14,8 @@ struct ForgetOptions {
   RetentionPolicy policy;
   std::string group_by = "host,paths";
   bool dry_run = false;
+  bool prune = false;
+  PruneChoice prune_choice;
 };
 
 struct Verdict {
@@ -146,6 +149,7 @@ Result<ExitCode> Forget::run() {
                    damaged_ = true;
                  }));
   KIN_TRY(options_.ids.empty() ? choose_by_policy() : choose_named(*repository));
+  const bool will_prune = options_.prune && !options_.dry_run;
   Json summary{{"kept", kept_}, {"forgotten", going_.size()}, {"dry_run", options_.dry_run}};
   if (options_.dry_run) {
     if (damaged_)
@@ -156,9 +160,11 @@ Result<ExitCode> Forget::run() {
   } else {
     for (const SnapshotId& id : going_) KIN_TRY(repository->forget_snapshot(id));
     context_.print(fmt::format("{} forgotten, {} kept{}", counted(going_.size(), "snapshot"), kept_,
-                               going_.empty() ? "" : "; kin undelete brings them back"));
+                               going_.empty() || will_prune ? "" : "; kin undelete brings them back"));
   }
   context_.json("summary", std::move(summary));
+  // With a snapshot that cannot be read, nobody knows what it needs.
+  if (will_prune && !damaged_) KIN_TRY(run_prune(context_, *repository, options_.prune_choice));
   return damaged_ ? ExitCode::corrupt : ExitCode::ok;
 }
 
@@ -210,6 +216,8 @@ Action define_forget(CLI::App& app) {
                  "what the rules are applied to one by one: of host,paths,tags")
       ->capture_default_str();
   app.add_flag("-n,--dry-run", options->dry_run, "tell what would go, and what that would free");
+  app.add_flag("--prune", options->prune, "then remove what no snapshot needs, as kin prune does");
+  add_prune_options(app, options->prune_choice);
   app.add_option("SNAPSHOT", options->ids, "forget these (ids or their first digits)");
   return [options](Context& context) { return Forget(context, *options).run(); };
 }

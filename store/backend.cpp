@@ -54,6 +54,8 @@ std::string_view name_of(FileKind kind) {
       return "snapshot";
     case FileKind::forgotten:
       return "forgotten snapshot";
+    case FileKind::mark:
+      return "mark";
   }
   return "file";
 }
@@ -66,6 +68,10 @@ bool is_file_name(std::string_view name) {
   return name.size() == 64 && std::all_of(name.begin(), name.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
          });
+}
+
+bool is_damage(const Error& error) {
+  return error.code() == ErrorCode::corrupt || error.code() == ErrorCode::not_found;
 }
 
 Result<Bytes> get_named(Backend& backend, const FileName& name) {

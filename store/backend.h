@@ -17,9 +17,10 @@
 namespace kin::store {
 
 // A forgotten snapshot is the file that it was, in another place, until its content is removed.
-enum class FileKind { config, key, pack, index, snapshot, forgotten };
+enum class FileKind { config, key, pack, index, snapshot, forgotten, mark };
 inline constexpr FileKind kAllFileKinds[] = {FileKind::config, FileKind::key,      FileKind::pack,
-                                             FileKind::index,  FileKind::snapshot, FileKind::forgotten};
+                                             FileKind::index,  FileKind::snapshot, FileKind::forgotten,
+                                             FileKind::mark};
 
 std::string_view name_of(FileKind kind);  // "pack"
 
@@ -77,6 +78,9 @@ class Backend {
 
 // The file, if its bytes hash to its name; corrupt if not.
 Result<Bytes> get_named(Backend& backend, const FileName& name);
+
+// Who reads it again finds it no better: it is not there, or not as it was.
+bool is_damage(const Error& error);
 
 // A hash in hexadecimal, which every name but the config's is.
 bool is_file_name(std::string_view name);

@@ -15,6 +15,11 @@ std::uint64_t prefix_of(const ObjectId& id) {
   return out;
 }
 
+// The least that an object takes in a segment; the seal adds to it.
+constexpr std::uint64_t kLeastIndexedBytes = 35;
+
+Error base_missing() { return Error(ErrorCode::corrupt, "an object that others lean on is missing"); }
+
 Result<void> check_stop(const std::stop_token& stop) {
   if (stop.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
   return {};
@@ -24,73 +29,276 @@ Result<void> check_stop(const std::stop_token& stop) {
 
 Result<BlockUse> BlockUse::read(Repository& repository, const std::stop_token& stop) {
   BlockUse out(repository);
+  KIN_TRY(out.refresh(stop));
+  return out;
+}
+
+Result<void> BlockUse::refresh(const std::stop_token& stop) {
   // Who lists segments while others write misses none that was there; one that was merged away since was
   // replaced by one that is there now.
-  KIN_TRY(repository.refresh_index());
-  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, repository.backend().list(FileKind::index));
+  KIN_TRY(repository_->refresh_index());
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, repository_->backend().list(FileKind::index));
+  std::uint64_t bytes = 0;
+  for (const FileInfo& file : files)
+    if (!segments_.contains(file.name)) bytes += file.size;
+  // No more objects than that; the room is not touched before it is used, and never moved.
+  objects_.reserve(objects_.size() + bytes / kLeastIndexedBytes);
+  bool read_any = false;
   for (const FileInfo& file : files) {
     KIN_TRY(check_stop(stop));
-    KIN_TRY_ASSIGN(const IndexSegment segment, repository.load_index_segment(file.name));
-    KIN_TRY(out.add_segment(segment));
+    if (segments_.contains(file.name)) continue;
+    KIN_TRY_ASSIGN(const IndexSegment segment, repository_->load_index_segment(file.name));
+    KIN_TRY(add_segment(segment));
+    segments_.insert(file.name);
+    read_any = true;
   }
-  out.settle();
-  return out;
+  if (read_any) settle();
+  return {};
 }
 
 Result<void> BlockUse::add_segment(const IndexSegment& segment) {
   if (blocks_.size() + segment.blocks.size() > UINT32_MAX)
     return Error(ErrorCode::unsupported, "the repository has more blocks than can be counted");
+  std::vector<std::uint32_t> numbers;
+  for (const IndexPack& pack : segment.packs) {
+    const auto [at, is_new] = pack_numbers_.emplace(pack.id, static_cast<std::uint32_t>(packs_.size()));
+    if (is_new) packs_.push_back(pack);
+    numbers.push_back(at->second);
+  }
   const auto first = static_cast<std::uint32_t>(blocks_.size());
   for (const IndexBlock& block : segment.blocks) {
+    if (block.range.offset > UINT32_MAX || block.content_size > kMostBlockBytes)
+      return Error(ErrorCode::corrupt,
+                   "pack " + segment.packs[block.pack].id.short_hex() + " is larger than kin ever makes one");
     Block& own = blocks_.emplace_back();
-    own.bytes = static_cast<std::uint32_t>(block.range.size);
+    own.pack = numbers[block.pack];
+    own.offset = static_cast<std::uint32_t>(block.range.offset);
+    own.bytes = block.range.size;
+    own.content_size = static_cast<std::uint32_t>(block.content_size) & 0xfff'ffff;
     own.has_base = block.base.has_value();
     if (block.base) own.base = prefix_of(*block.base);
   }
-  for (const IndexObject& object : segment.objects)
-    objects_.push_back({prefix_of(object.id), first + object.block, 0});
+  for (const IndexObject& object : segment.objects) {
+    Object& own = objects_.emplace_back();
+    own.prefix = prefix_of(object.id);
+    own.block = first + object.block;
+    own.size = static_cast<std::uint32_t>(std::min<std::uint64_t>(object.size, 0xff'ffff)) & 0xff'ffff;
+  }
   return {};
 }
 
 void BlockUse::settle() {
-  std::sort(objects_.begin(), objects_.end(),
-            [](const Object& a, const Object& b) { return a.prefix < b.prefix; });
+  join_equal_blocks();
+  std::sort(objects_.begin(), objects_.end(), [](const Object& a, const Object& b) {
+    return std::pair(a.prefix, a.block) < std::pair(b.prefix, b.block);
+  });
+  // What a block lists twice is there once; the entry with roles is the older one.
+  std::size_t kept = 0;
+  for (const Object& object : objects_) {
+    const bool is_repeat =
+        kept > 0 && objects_[kept - 1].prefix == object.prefix && objects_[kept - 1].block == object.block;
+    if (is_repeat)
+      objects_[kept - 1].roles |= object.roles;
+    else
+      objects_[kept++] = object;
+  }
+  objects_.resize(kept);
+  // A place that is new to us is needed for what the others are.
+  for (auto begin = objects_.begin(), end = begin; begin != objects_.end(); begin = end) {
+    std::uint8_t roles = 0;
+    for (; end != objects_.end() && end->prefix == begin->prefix; ++end) roles |= end->roles;
+    for (auto at = begin; at != end; ++at) at->roles |= roles & (kTree | kList | kData);
+  }
+  all_ = {};
   for (const Block& block : blocks_) {
+    if (block.bytes == 0) continue;  // joined
     ++all_.blocks;
     all_.bytes += block.bytes;
   }
 }
 
-std::vector<BlockUse::Object>::iterator BlockUse::find(std::uint64_t prefix) {
-  return std::lower_bound(objects_.begin(), objects_.end(), prefix,
-                          [](const Object& object, std::uint64_t wanted) { return object.prefix < wanted; });
+// Segments may say the same twice, as they do when someone who replaces them is interrupted.
+void BlockUse::join_equal_blocks() {
+  std::vector<std::uint32_t> order(blocks_.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto place = [&](std::uint32_t i) { return std::pair(blocks_[i].pack, blocks_[i].offset); };
+  std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return std::pair(place(a), a) < std::pair(place(b), b);
+  });
+  std::vector<std::uint32_t> first;  // of those at the same place; made if there are such
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    if (place(order[i]) != place(order[i - 1])) continue;
+    if (first.empty()) {
+      first.resize(blocks_.size());
+      for (std::uint32_t block = 0; block < first.size(); ++block) first[block] = block;
+    }
+    first[order[i]] = first[order[i - 1]];
+    blocks_[order[i]].bytes = 0;
+  }
+  if (first.empty()) return;
+  for (Object& object : objects_) object.block = first[object.block];
+}
+
+std::pair<BlockUse::Places, BlockUse::Places> BlockUse::find(std::uint64_t prefix) {
+  const auto begin =
+      std::lower_bound(objects_.begin(), objects_.end(), prefix,
+                       [](const Object& object, std::uint64_t wanted) { return object.prefix < wanted; });
+  auto end = begin;
+  while (end != objects_.end() && end->prefix == prefix) ++end;
+  return {begin, end};
 }
 
 Result<bool> BlockUse::need(const ObjectId& id, Role role) {
-  const std::uint64_t prefix = prefix_of(id);
-  auto at = find(prefix);
-  if (at == objects_.end() || at->prefix != prefix)
-    return Error(ErrorCode::corrupt, "object " + id.short_hex() + " is missing");
-  if ((at->roles & role) != 0) return false;
-  for (; at != objects_.end() && at->prefix == prefix; ++at) at->roles |= role;
-  need_blocks(prefix);
+  const auto [begin, end] = find(prefix_of(id));
+  if (begin == end) return Error(ErrorCode::corrupt, "object " + id.short_hex() + " is missing");
+  if ((begin->roles & role) != 0) return false;
+  const bool is_first = (begin->roles & (kTree | kList | kData)) == 0;
+  for (auto at = begin; at != end; ++at) at->roles |= role;
+  if (is_first) KIN_TRY(need_all_places(begin->prefix));
   return true;
 }
 
-// And down the chain. A base that is missing is told of by who reads it; it takes no room.
-void BlockUse::need_blocks(std::uint64_t prefix) {
+void BlockUse::need_at(Object& place, std::vector<std::uint64_t>& left) {
+  place.roles |= kHere;
+  Block& block = blocks_[place.block];
+  if (block.is_needed) return;
+  block.is_needed = 1;
+  ++needed_.blocks;
+  needed_.bytes += block.bytes;
+  if (block.has_base) left.push_back(block.base);
+}
+
+// And down the chain.
+Result<void> BlockUse::need_all_places(std::uint64_t prefix) {
   std::vector<std::uint64_t> left{prefix};
   while (!left.empty()) {
-    const std::uint64_t wanted = left.back();
+    const auto [begin, end] = find(left.back());
     left.pop_back();
-    for (auto at = find(wanted); at != objects_.end() && at->prefix == wanted; ++at) {
-      Block& block = blocks_[at->block];
-      if (std::exchange(block.is_needed, true)) continue;
-      ++needed_.blocks;
-      needed_.bytes += block.bytes;
-      if (block.has_base) left.push_back(block.base);
+    if (begin == end) return base_missing();
+    for (auto at = begin; at != end; ++at) need_at(*at, left);
+  }
+  return {};
+}
+
+Result<void> BlockUse::choose_places(const std::function<bool(const ObjectId&)>& is_avoided,
+                                     const std::stop_token& stop) {
+  std::vector<bool> avoided;
+  for (const IndexPack& pack : packs_) avoided.push_back(is_avoided(pack.id));
+  for (Object& object : objects_) object.roles &= ~kHere & 0xff;
+  for (Block& block : blocks_) block.is_needed = block.knows_header = 0;
+  needed_ = {};
+  std::vector<std::uint64_t> left;
+  for (std::size_t i = 0; i < objects_.size();) {
+    const auto begin = objects_.begin() + static_cast<std::ptrdiff_t>(i);
+    auto end = begin;
+    while (end != objects_.end() && end->prefix == begin->prefix) ++end;
+    i = static_cast<std::size_t>(end - objects_.begin());
+    if ((begin->roles & (kTree | kList | kData)) == 0) continue;
+    KIN_TRY(check_stop(stop));
+    left.push_back(begin->prefix);
+    while (!left.empty()) {
+      const auto [first, last] = find(left.back());
+      left.pop_back();
+      KIN_TRY(choose_place(first, last, avoided, left));
     }
   }
+  id_rests_ = {};
+  return {};
+}
+
+Result<void> BlockUse::choose_place(Places begin, Places end, const std::vector<bool>& avoided,
+                                    std::vector<std::uint64_t>& left) {
+  if (begin == end) return base_missing();
+  if (std::any_of(begin, end, [](const Object& place) { return (place.roles & kHere) != 0; })) return {};
+  if (end - begin > 1) {
+    KIN_TRY_ASSIGN(const bool is_same, is_same_object(begin, end));
+    for (const bool avoid : {false, true})
+      for (auto at = begin; is_same && at != end; ++at) {
+        if (avoided[blocks_[at->block].pack] != avoid || !is_readable(blocks_[at->block])) continue;
+        need_at(*at, left);
+        return {};
+      }
+  }
+  for (auto at = begin; at != end; ++at) need_at(*at, left);
+  return {};
+}
+
+// Not two that only begin the same. Each header is read once, whatever the order of the objects.
+Result<bool> BlockUse::is_same_object(Places begin, Places end) {
+  std::optional<std::uint64_t> first;
+  for (auto at = begin; at != end; ++at) {
+    KIN_TRY(read_header(at->block));
+    const auto rest = id_rests_.find(rest_key(*at));
+    if (rest == id_rests_.end()) continue;  // its header cannot be read, so that it is not chosen
+    if (first && *first != rest->second) return false;
+    first = rest->second;
+  }
+  return first.has_value();
+}
+
+// Two keys may be the same by chance: then the rests differ, and all places stay needed.
+std::uint64_t BlockUse::rest_key(const Object& place) {
+  return place.prefix ^ (std::uint64_t{place.block} + 1) * 0x9e37'79b9'7f4a'7c15;
+}
+
+Result<void> BlockUse::read_header(std::uint32_t number) {
+  Block& block = blocks_[number];
+  if (block.knows_header) return {};
+  block.knows_header = 1;
+  const auto header = repository_->block_header(ref(block));
+  if (!header && is_damage(header.error())) return {};
+  if (!header) return header.error();
+  for (const BlockObject& object : header->objects) {
+    Object place;
+    place.prefix = prefix_of(object.id);
+    place.block = number;
+    std::uint64_t rest;
+    std::memcpy(&rest, object.id.bytes.data() + sizeof place.prefix, sizeof rest);
+    id_rests_.emplace(rest_key(place), rest);
+  }
+  return {};
+}
+
+bool BlockUse::is_readable(Block& block) {
+  if (!block.was_read && repository_->load_block(ref(block))) block.was_read = 1;
+  return block.was_read;
+}
+
+BlockRef BlockUse::ref(const Block& block) const {
+  return {packs_[block.pack].id, block.offset, block.bytes, block.content_size};
+}
+
+std::vector<BlockUse::Pack> BlockUse::packs() const {
+  std::vector<Pack> out;
+  for (const IndexPack& pack : packs_) out.push_back({pack.id, pack.size});
+  for (const Block& block : blocks_)
+    if (block.is_needed) out[block.pack].is_needed = true;
+  for (const Object& object : objects_) {
+    if ((object.roles & kHere) == 0) continue;
+    const Block& block = blocks_[object.block];
+    const double share = block.content_size <= 0xff'ffff && block.content_size > 0
+                             ? static_cast<double>(object.size) / static_cast<double>(block.content_size)
+                             : 1.0;
+    out[block.pack].used_bytes += share * block.bytes;
+  }
+  return out;
+}
+
+std::map<ObjectId, std::vector<BlockRef>> BlockUse::needed_blocks(const std::set<ObjectId>& packs) const {
+  std::vector<bool> wanted;
+  for (const IndexPack& pack : packs_) wanted.push_back(packs.contains(pack.id));
+  std::map<ObjectId, std::vector<BlockRef>> out;
+  for (const Block& block : blocks_)
+    if (block.is_needed && wanted[block.pack]) out[packs_[block.pack].id].push_back(ref(block));
+  for (auto& [id, blocks] : out) std::sort(blocks.begin(), blocks.end());
+  return out;
+}
+
+bool BlockUse::is_needed(const ObjectId& id, const BlockRef& at) {
+  const auto [begin, end] = find(prefix_of(id));
+  return std::any_of(begin, end, [&](const Object& place) {
+    return (place.roles & kHere) != 0 && ref(blocks_[place.block]) == at;
+  });
 }
 
 Result<void> BlockUse::add(const Snapshot& snapshot, const std::stop_token& stop) {

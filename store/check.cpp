@@ -49,6 +49,7 @@ class Check {
     problem(where + (where.ends_with(':') ? " " : ": ") + text);
   }
   Result<void> check_keys();
+  Result<void> check_set_aside();
   Result<void> check_index();
   Result<void> check_snapshots(const std::vector<SnapshotId>& ids);
   Result<void> check_tree(const ObjectId& tree, const std::string& where, int depth);
@@ -121,6 +122,18 @@ std::vector<FileInfo> Check::choose_packs() const {
 
 Result<void> Check::check_keys() {
   KIN_TRY(list_keys(repository_.backend(), [&](const Error& error) { problem(error.message()); }));
+  return {};
+}
+
+// What prunes need: where it cannot be read, nothing is lost but the way back to a forgotten snapshot.
+Result<void> Check::check_set_aside() {
+  KIN_TRY(read_marks(repository_.backend(), repository_.sealer(),
+                     [&](const Error& error) { problem(error.message()); }));
+  KIN_TRY_ASSIGN(const std::vector<SnapshotId> forgotten, repository_.list_forgotten());
+  for (const SnapshotId& id : forgotten)
+    if (const auto snapshot = repository_.load_forgotten(id);
+        !snapshot && snapshot.error().code() != ErrorCode::not_found)
+      problem(snapshot.error().message());
   return {};
 }
 
@@ -375,6 +388,7 @@ Result<void> Check::check_packs() {
 
 Result<CheckStats> Check::run() {
   KIN_TRY(check_keys());
+  KIN_TRY(check_set_aside());
   // Against the order of writing: what is listed later holds all that was listed before it names, whoever
   // writes meanwhile.
   KIN_TRY_ASSIGN(const std::vector<SnapshotId> snapshots, repository_.list_snapshots());

@@ -50,6 +50,25 @@ std::size_t IndexSegment::add_missing(const IndexSegment& other,
   return added;
 }
 
+void IndexSegment::add_others(const IndexSegment& other, const std::set<ObjectId>& without) {
+  constexpr std::uint32_t kLeftOut = UINT32_MAX;
+  std::vector<std::uint32_t> pack_numbers, block_numbers;  // of other's, here
+  for (const IndexPack& pack : other.packs) {
+    const bool is_left_out = without.contains(pack.id);
+    pack_numbers.push_back(is_left_out ? kLeftOut : static_cast<std::uint32_t>(packs.size()));
+    if (!is_left_out) packs.push_back(pack);
+  }
+  for (IndexBlock block : other.blocks) {
+    block.pack = pack_numbers[block.pack];
+    block_numbers.push_back(block.pack == kLeftOut ? kLeftOut : static_cast<std::uint32_t>(blocks.size()));
+    if (block.pack != kLeftOut) blocks.push_back(block);
+  }
+  for (IndexObject object : other.objects) {
+    object.block = block_numbers[object.block];
+    if (object.block != kLeftOut) objects.push_back(object);
+  }
+}
+
 IndexSegment IndexSegment::take_repeats() {
   std::stable_sort(objects.begin(), objects.end(),
                    [](const IndexObject& a, const IndexObject& b) { return a.block < b.block; });

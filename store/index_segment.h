@@ -45,6 +45,8 @@ struct IndexSegment {
   // then joins. Gives the number of objects added.
   std::size_t add_missing(const IndexSegment& other,
                           std::map<std::string, std::set<std::uint64_t>>& packs_and_offsets);
+  // Adds all that `other` lists but what is in these packs.
+  void add_others(const IndexSegment& other, const std::set<ObjectId>& without);
   void sort();  // of an object that is listed twice, the first place stays
   // Before sort(): a block with an object that an earlier block has goes into the segment that is given back,
   // which may have repeats of its own. Every block is in one of the two, with all its objects.

@@ -35,6 +35,8 @@ std::string_view folder_of(FileKind kind) {
       return "snapshots";
     case FileKind::forgotten:
       return "forgotten";
+    case FileKind::mark:
+      return "marks";
   }
   return "";
 }

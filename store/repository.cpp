@@ -1,5 +1,7 @@
 #include "store/repository.h"
 
+#include "store/block_use.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -94,6 +96,7 @@ Result<std::unique_ptr<Repository>> Repository::open(std::unique_ptr<Backend> ba
   KIN_TRY(verify_config(*file, master_key, config));
   std::unique_ptr<Repository> repository(
       new Repository(std::move(backend), std::move(config), master_key, std::move(key_name), options));
+  KIN_TRY(repository->read_marks_at_open());
   KIN_TRY(repository->open_index());
   return repository;
 }
@@ -188,7 +191,7 @@ Result<bool> Repository::contains(const ObjectId& id) {
 
 bool Repository::is_lost(const ObjectId& pack) const {
   MutexLock lock(mutex_);
-  return lost_packs_.contains(pack);
+  return lost_packs_.contains(pack) || (began_writing_ && marks_.condemns(pack));
 }
 
 std::vector<ObjectId> Repository::lost_packs() const {
@@ -420,7 +423,45 @@ Result<SnapshotId> Repository::save_snapshot(const Snapshot& snapshot) {
   const SnapshotId id{hash(file)};
   KIN_TRY(backend_->put({FileKind::snapshot, id.hex()}, file));
   KIN_TRY(backend_->sync());
+  if (auto unswept = require_unswept(snapshot, marks_.last_sweep); !unswept) {
+    KIN_TRY(remove_snapshot(id));
+    return std::move(unswept).error();
+  }
   return id;
+}
+
+Result<void> Repository::read_marks_at_open() {
+  // One that cannot be read permits nothing, and check tells of it.
+  KIN_TRY_ASSIGN(StoredMarks stored, read_marks(*backend_, sealer_, [](const Error&) {}));
+  mark_names_ = std::move(stored.names);
+  marks_ = std::move(stored.marks);
+  return {};
+}
+
+// A prune says what it will remove, and only then looks for snapshots that need it; we put ours, and only
+// then look for what prunes have said. So one of the two sees the other.
+Result<void> Repository::require_unswept(const Snapshot& snapshot, std::uint64_t last_sweep) {
+  KIN_TRY_ASSIGN(const std::set<std::string> names, list_marks(*backend_));
+  if (names == mark_names_ && last_sweep == marks_.last_sweep) return {};
+  std::optional<Error> unreadable;
+  KIN_TRY_ASSIGN(const StoredMarks now,
+                 read_marks(*backend_, sealer_, [&](const Error& error) { unreadable = error; }));
+  if (now.marks.last_sweep <= last_sweep && !unreadable) return {};
+  const auto swept = [](const std::string& why) {
+    return Error(ErrorCode::busy,
+                 "a prune removed some of what the snapshot needs while it was made; run it again" + why);
+  };
+  if (unreadable) return swept(" (" + unreadable->message() + ")");
+  KIN_TRY_ASSIGN(BlockUse use, BlockUse::read(*this, {}));
+  if (auto added = use.add(snapshot, {}); !added)
+    return is_damage(added.error()) ? swept("") : std::move(added).error();
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::pack));
+  std::set<ObjectId> there;
+  for (const FileInfo& file : files) there.insert(*ObjectId::from_hex(file.name));
+  for (const BlockUse::Pack& pack : use.packs())
+    if (pack.is_needed && (!there.contains(pack.id) || now.marks.sweeping.contains(pack.id)))
+      return swept("");
+  return {};
 }
 
 Result<void> Repository::remove_snapshot(const SnapshotId& id) {
@@ -429,20 +470,28 @@ Result<void> Repository::remove_snapshot(const SnapshotId& id) {
 
 // It is durable in its new place before it goes from the old one; a crash leaves it in both, which is no
 // harm.
-Result<void> Repository::move_snapshot(const SnapshotId& id, FileKind from, FileKind to) {
+Result<void> Repository::move_snapshot(const SnapshotId& id, FileKind from, FileKind to,
+                                       const std::function<Result<void>()>& check) {
   KIN_TRY(require_writable());
   KIN_TRY_ASSIGN(const Bytes file, get_named(*backend_, {from, id.hex()}));
   KIN_TRY(backend_->put({to, id.hex()}, file));
   KIN_TRY(backend_->sync());
+  if (auto checked = check(); !checked) {
+    KIN_TRY(backend_->remove({to, id.hex()}));
+    return checked;
+  }
   return backend_->remove({from, id.hex()});
 }
 
 Result<void> Repository::forget_snapshot(const SnapshotId& id) {
-  return move_snapshot(id, FileKind::snapshot, FileKind::forgotten);
+  return move_snapshot(id, FileKind::snapshot, FileKind::forgotten, []() -> Result<void> { return {}; });
 }
 
 Result<void> Repository::recall_snapshot(const SnapshotId& id) {
-  return move_snapshot(id, FileKind::forgotten, FileKind::snapshot);
+  // Whatever was swept, and whenever: it was forgotten at the time.
+  KIN_TRY_ASSIGN(const Snapshot snapshot, load_forgotten(id));
+  return move_snapshot(id, FileKind::forgotten, FileKind::snapshot,
+                       [&] { return require_unswept(snapshot, 0); });
 }
 
 }  // namespace kin::store

@@ -13,6 +13,7 @@
 #include "store/config.h"
 #include "store/index_segment.h"
 #include "store/key_file.h"
+#include "store/marks.h"
 #include "store/object_index.h"
 #include "store/pack.h"
 #include "store/repository_features.h"
@@ -116,7 +117,8 @@ class Repository : public BlockStore {
   // takes for stored.
   void lose_damaged(const ObjectId& pack);
 
-  // Snapshots. A damaged one is an error that names it.
+  // Snapshots. A damaged one is an error that names it. busy if a prune has removed, or removes, some of what
+  // the new one needs, since this was opened: then it is not there, and what made it must be done again.
   Result<std::vector<SnapshotId>> list_snapshots();
   Result<Snapshot> load_snapshot(const SnapshotId& id);
   Result<SnapshotId> save_snapshot(const Snapshot& snapshot);
@@ -136,8 +138,12 @@ class Repository : public BlockStore {
   Result<RebuildStats> rebuild_index(const std::function<void(const Error&)>& on_damage,
                                      const std::function<void(std::size_t, std::size_t)>& on_progress);
 
+  // Replaces the segments that list these packs by such as do not.
+  Result<void> drop_from_index(const std::set<ObjectId>& packs, const std::stop_token& stop);
+
   // A block straight from its bytes, for check: header, payload and every object's id are verified.
   Result<BlockContent> decode_record(const Salt& salt, std::uint64_t offset, ByteView record);
+  Result<BlockContent> decode(const OpenedBlock& block);
   const Sealer& sealer() const { return sealer_; }
 
  private:
@@ -162,7 +168,8 @@ class Repository : public BlockStore {
   Result<void> require_writable() const;
   Result<std::vector<SnapshotId>> list_by_id(FileKind kind);
   Result<Snapshot> load_snapshot_file(const FileName& name);
-  Result<void> move_snapshot(const SnapshotId& id, FileKind from, FileKind to);
+  Result<void> move_snapshot(const SnapshotId& id, FileKind from, FileKind to,
+                             const std::function<Result<void>()>& check);
   // Fills the index from the segments; the caller has recovery_mutex_ alone.
   Result<void> fill_index(const std::function<void(const Error&)>& on_damage);
   Result<void> recover_index(const Error& why);                      // likewise
@@ -177,7 +184,12 @@ class Repository : public BlockStore {
   Result<std::string> put_index_segment(IndexSegment& segment);
   Result<void> write_unindexed() KIN_REQUIRES(mutex_);
   Result<std::size_t> adopt_packs(const std::stop_token& stop);
-  bool is_lost(const ObjectId& pack) const;
+  Result<void> put_index_segments(IndexSegment& segment);  // which is empty then
+  Result<void> read_marks_at_open();
+  // Of a snapshot that is there: a prune that has not seen it, later than this sweep, may have removed some
+  // of what it needs.
+  Result<void> require_unswept(const Snapshot& snapshot, std::uint64_t last_sweep);
+  bool is_lost(const ObjectId& pack) const;   // or about to be removed
   bool is_whole(const ObjectId& pack) const;  // by its name; reads all of it
   void lose(const ObjectId& pack);
   // Its chain is there to the end, and no pack of it is lost; at this place, or at another that the object
@@ -221,6 +233,8 @@ class Repository : public BlockStore {
   std::unique_ptr<RepositoryFeatures> features_;  // made when first asked for
   bool came_second_ = false;                      // another process has the feature store
   BlockCache cache_;
+  std::set<std::string> mark_names_;  // when this was opened
+  Marks marks_;                       // likewise
 
   // How often the snapshots were listed, and how often that was when the index was last filled: with equal
   // numbers, what is not in the index is missing.

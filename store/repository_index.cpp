@@ -13,11 +13,7 @@ namespace {
 
 constexpr std::string_view kIndexMagic = "KININDX1";
 
-// Who reads the pack again finds it no better.
-bool stays_so(const Error& error) {
-  return error.code() == ErrorCode::corrupt || error.code() == ErrorCode::not_found ||
-         error.code() == ErrorCode::unsupported;
-}
+bool stays_so(const Error& error) { return is_damage(error) || error.code() == ErrorCode::unsupported; }
 
 Error interrupted() { return Error(ErrorCode::cancelled, "interrupted"); }
 
@@ -127,13 +123,43 @@ Result<std::string> Repository::put_index_segment(IndexSegment& segment) {
   return name;
 }
 
+Result<void> Repository::put_index_segments(IndexSegment& segment) {
+  // An object that was stored again is listed at every place: all but one of them may be damaged.
+  while (!segment.packs.empty()) {
+    IndexSegment repeats = segment.take_repeats();
+    KIN_TRY(put_index_segment(segment));
+    segment = std::move(repeats);
+  }
+  return {};
+}
+
+Result<void> Repository::drop_from_index(const std::set<ObjectId>& packs, const std::stop_token& stop) {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::index));
+  std::vector<std::string> replaced;
+  IndexSegment left;
+  for (const FileInfo& file : files) {
+    if (stop.stop_requested()) return interrupted();
+    auto segment = load_index_segment(file.name);
+    if (!segment && segment.error().code() == ErrorCode::not_found) continue;  // someone else replaced it
+    if (!segment) return std::move(segment).error();
+    const auto goes = [&](const IndexPack& pack) { return packs.contains(pack.id); };
+    if (std::none_of(segment->packs.begin(), segment->packs.end(), goes)) continue;
+    left.add_others(*segment, packs);
+    replaced.push_back(file.name);
+    if (left.fills_a_segment()) KIN_TRY(put_index_segments(left));
+  }
+  KIN_TRY(put_index_segments(left));
+  for (const std::string& name : replaced) KIN_TRY(backend_->remove({FileKind::index, name}));
+  return backend_->sync();
+}
+
 Result<std::size_t> Repository::adopt_packs(const std::stop_token& stop) {
   KIN_TRY_ASSIGN(const std::vector<FileInfo> packs, backend_->list(FileKind::pack));
   std::size_t adopted = 0;
   for (const FileInfo& pack : packs) {
     if (stop.stop_requested()) return interrupted();
     const ObjectId id = *ObjectId::from_hex(pack.name);
-    if (index_->has_pack(id)) continue;
+    if (index_->has_pack(id) || marks_.condemns(id)) continue;
     IndexSegment segment;
     segment.packs.push_back({id, pack.size});
     const auto scanned =
@@ -228,15 +254,6 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
   RebuildStats stats;
   IndexSegment segment;
   std::map<std::string, std::set<std::uint64_t>> damaged;  // packs, and where the blocks are that were found
-  const auto write = [&]() -> Result<void> {
-    // An object that was stored again is listed at every place: all but one of them may be damaged.
-    while (!segment.packs.empty()) {
-      IndexSegment repeats = segment.take_repeats();
-      KIN_TRY(put_index_segment(segment));
-      segment = std::move(repeats);
-    }
-    return {};
-  };
   for (const FileInfo& pack : packs) {
     const auto number = static_cast<std::uint32_t>(segment.packs.size());
     segment.packs.push_back({*ObjectId::from_hex(pack.name), pack.size});
@@ -257,7 +274,7 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
       on_damage(scanned.error());
     }
     on_progress(++stats.packs, packs.size());
-    if (segment.fills_a_segment()) KIN_TRY(write());
+    if (segment.fills_a_segment()) KIN_TRY(put_index_segments(segment));
   }
   // Behind the damage there may be sound blocks, which only the old segments know the places of.
   for (const FileInfo& old : damaged.empty() ? std::vector<FileInfo>() : old_segments) {
@@ -266,7 +283,7 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
     if (known) stats.objects += segment.add_missing(*known, damaged);
     stats.blocks += segment.blocks.size() - blocks;
   }
-  KIN_TRY(write());
+  KIN_TRY(put_index_segments(segment));
   // None of them was written just now: a segment is sealed with a new nonce, and so has a new name.
   std::optional<Error> left;
   for (const FileInfo& old : old_segments)

@@ -16,10 +16,6 @@ constexpr std::size_t kMostSoundBases = 1 << 18;
 
 std::string pack_text(const ObjectId& pack) { return FileName{FileKind::pack, pack.hex()}.text(); }
 
-bool is_damage(const Error& error) {
-  return error.code() == ErrorCode::corrupt || error.code() == ErrorCode::not_found;
-}
-
 Error too_long() { return Error(ErrorCode::corrupt, "the chain of bases is too long or has a loop"); }
 
 Error other_bytes(const ObjectId& id) {
@@ -135,6 +131,10 @@ Result<void> Repository::verify(const BlockContent& content) const {
 Result<BlockContent> Repository::decode_record(const Salt& salt, std::uint64_t offset, ByteView record) {
   KIN_TRY_ASSIGN(const OpenedBlock block,
                  open_block(sealer_, salt, offset, Bytes(record.begin(), record.end())));
+  return decode(block);
+}
+
+Result<BlockContent> Repository::decode(const OpenedBlock& block) {
   Path path;
   KIN_TRY_ASSIGN(const auto base, load_base(block.header, path));
   KIN_TRY_ASSIGN(BlockContent content, decode_block(block, base.get(), base ? path.deltas_below + 1 : 0));
@@ -218,7 +218,9 @@ Result<std::shared_ptr<const Bytes>> Repository::load_at(const ObjectId& id, Pat
 
 Result<std::shared_ptr<const Bytes>> Repository::load_other(const ObjectId& id, const BlockRef& block,
                                                             Path& path) {
-  KIN_TRY_ASSIGN(const std::vector<Location> others, other_places(id));
+  KIN_TRY_ASSIGN(std::vector<Location> others, other_places(id));
+  KIN_TRY_ASSIGN(const std::optional<Location> indexed, find_indexed(id));  // by now, at another place maybe
+  if (indexed) others.push_back(*indexed);
   for (const Location& other : others) {
     if (block_at(other) == block || path.tries_left == 0) continue;
     --path.tries_left;
@@ -261,6 +263,8 @@ Result<Chain> Repository::chain(const ObjectId& id) {
 Result<std::vector<Location>> Repository::other_places(const ObjectId& id) {
   MutexLock lock(other_places_mutex_);
   if (!other_places_) {
+    // It may have moved since: a prune that rewrites packs lists what is in them in new segments first.
+    KIN_TRY(refresh_index([](const Error&) {}));
     std::unordered_multimap<ObjectId, Location, ObjectIdHash> places;
     for (const std::string& name : index_->segments()) {
       const auto segment = load_index_segment(name);

@@ -76,6 +76,7 @@ add_executable(kin_tests
   tests/store/block_cache_test.cpp
   tests/store/object_storage_test.cpp
   tests/store/pack_test.cpp
+  tests/store/prune_test.cpp
   tests/store/repository_crash_test.cpp
   tests/store/repository_damage_test.cpp
   tests/store/repository_features_test.cpp
@@ -243,7 +244,7 @@ add_executable(xz_bench EXCLUDE_FROM_ALL tests/bench/xz_bench.cpp)
 target_link_libraries(xz_bench PRIVATE kin_settings kin_formats kin_lib LibLZMA::LibLZMA)
 
 # Parsers of bytes from outside: with KIN_FUZZ a fuzzer each, otherwise what was found so far is replayed.
-foreach(target archive_names block_decode block_header bzip2_rebuild config_key container_open deflate_open deflate_rebuild index_segment mail_files recipe_read scanner shingleprint snapshot sync_session wire_tree xdelta3_decode xz_rebuild zstd_decode)
+foreach(target archive_names block_decode block_header bzip2_rebuild config_key container_open deflate_open deflate_rebuild index_segment mail_files marks recipe_read scanner shingleprint snapshot sync_session wire_tree xdelta3_decode xz_rebuild zstd_decode)
   add_executable(fuzz_${target} tests/fuzz/fuzz_${target}.cpp)
   target_link_libraries(fuzz_${target} PRIVATE kin_settings kin_formats kin_store kin_lib)
   if(KIN_FUZZ)
@@ -260,7 +261,7 @@ endforeach()
 
 # The program, as a user runs it.
 set(suppress print_suppressions=0:suppressions=${CMAKE_SOURCE_DIR}/tests/support)
-foreach(name bad_input cache containers damage delta disk_full estimate explain export forget golden import interrupt museum options pages report restore round_trip simhash similar sources streams sync sync_ssh writers)
+foreach(name bad_input cache containers damage delta disk_full estimate explain export forget golden import interrupt museum options pages prune report restore round_trip simhash similar sources streams sync sync_ssh writers)
   add_test(NAME cli_${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/${name}_test.sh)
   set_tests_properties(cli_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
     "KIN=$<TARGET_FILE:kin>;LSAN_OPTIONS=${suppress}/lsan_suppressions.txt;TSAN_OPTIONS=${suppress}/tsan_suppressions.txt")

@@ -63,8 +63,8 @@ class Place {
   Place place(kind_of_backend);                                              \
   const std::unique_ptr<Backend> backend = place.open()
 
-constexpr FileKind kListedKinds[] = {FileKind::key, FileKind::pack, FileKind::index, FileKind::snapshot,
-                                     FileKind::forgotten};
+constexpr FileKind kListedKinds[] = {FileKind::key,      FileKind::pack,      FileKind::index,
+                                     FileKind::snapshot, FileKind::forgotten, FileKind::mark};
 
 FileName name(FileKind kind, std::uint64_t number) {
   return {kind, hex(hash(as_bytes(std::to_string(number))))};
