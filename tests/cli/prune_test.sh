@@ -30,7 +30,7 @@ run 0 -r repo prune -n; says 'would be marked as needless'; run 0 -r repo prune 
 full=$(packs)
 run 0 --json -r repo prune; [ "$(field removed.packs)" = 0 ] && [ "$(field marked.packs)" -gt 0 ] || fail "marked at first"
 marked=$(field marked.bytes)
-one=$("$KIN" --json -r repo undelete | head -1 | python3 -c 'import json,sys; print(json.load(sys.stdin)["id"])')
+one=$("$KIN" --json -r repo undelete | sed -n 1p | python3 -c 'import json,sys; print(json.load(sys.stdin)["id"])')
 run 0 -r repo undelete "$one"; run 0 -r repo restore "$one" --target first; same "as of 1" first/tree
 run 0 -r repo forget "$one"
 run 0 --json -r repo prune; [ "$(field removed.packs)" -gt 0 ] || fail "not removed: $(cat out)"
@@ -62,7 +62,7 @@ for i in 1 2 3; do echo "$i" >>tree/changing; head -c 50000 /dev/urandom >tree/m
 run 0 -r repo forget --keep-last 1
 before=$(find repo/packs repo/snapshots -type f | sort | xargs sha256sum)
 for kind in index snapshots; do
-  file=$(find "repo/$kind" -type f | sort | head -1); cp "$file" keep; flip "$file" 60
+  file=$(find "repo/$kind" -type f | sort | sed -n 1p); cp "$file" keep; flip "$file" 60
   run 13 -r repo prune --now; cp keep "$file"
 done
 # A mark that cannot be read permits nothing, and is told of.
@@ -71,5 +71,5 @@ run 13 -r repo check; says mark
 run 0 --json -r repo prune; [ "$(field removed.packs)" = 0 ] || fail "removed by a damaged mark"
 run 0 -r repo check; run 0 --json -r repo prune; [ "$(field removed.packs)" -gt 0 ] || fail "not removed"
 run 0 -r repo restore latest --target end; same tree end/tree
-mv "$(find repo/packs -type f | sort | head -1)" keep-pack; "$KIN" -r repo prune --now >out 2>err && code=0 || code=$?
+mv "$(find repo/packs -type f | sort | sed -n 1p)" keep-pack; "$KIN" -r repo prune --now >out 2>err && code=0 || code=$?
 [ "$code" = 0 ] || [ "$code" = 13 ] || fail "exit code $code"

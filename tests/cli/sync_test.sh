@@ -391,14 +391,14 @@ part_other_directory() {
 # A move that cannot be made is made later, and a keyword that has no room is not deleted.
 part_left_over() {
   fresh left; stores deliver maildir a '' 1 8; run 0 sync a b
-  local name; name=$(basename "$(find a/cur -type f | sort | head -1)")
+  local name; name=$(basename "$(find a/cur -type f | sort | sed -n 1p)")
   echo 'in the way' >b/.Old
   mkdir -p a/.Old/{cur,new,tmp}; mv "a/cur/$name" "a/.Old/cur/${name%%:*}:2,FS"
   run 3 sync a b; [ "$(mails b)" = 8 ] || fail "a message is gone"
   rm b/.Old; run 0 sync a b; run 0 sync a b; says 'nothing to do'
   [ "$(mails a)" = 8 ] && [ "$(mails b)" = 8 ] && [ "$(mails b/.Old)" = 1 ] || fail "the move was made in part"
   for i in $(seq 0 25); do echo "$i word$i"; done >b/dovecot-keywords
-  local message; message=$(find a/cur -type f | sort | head -1)
+  local message; message=$(find a/cur -type f | sort | sed -n 1p)
   echo '0 Important' >a/dovecot-keywords; mv "$message" "${message%%:*}:2,Sa"
   run 0 sync a b; message=$(basename "$message"); message=${message%%:*}
   local there; there=$(find b/cur b/new -name "$message*"); [ -n "$there" ] || fail "no $message in b"

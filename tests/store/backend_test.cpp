@@ -17,6 +17,7 @@
 #include <atomic>
 #include <fcntl.h>
 #include <filesystem>
+#include <map>
 #include <fstream>
 #include <limits>
 #include <set>
@@ -621,10 +622,10 @@ TEST_CASE("whatever stands in a file's place is listed, and to read it is corrup
   const FileKind kind = GENERATE(from_range(std::begin(kListedKinds), std::end(kListedKinds)));
   for (std::uint64_t i = 0; i < 7; ++i) require_ok(backend.put(name(kind, i), as_bytes("x")));
   require_ok(backend.sync());
-  const std::string folder = directory / (kind == FileKind::pack    ? "packs/"
-                                          : kind == FileKind::key   ? "keys/"
-                                          : kind == FileKind::index ? "index/"
-                                                                    : "snapshots/");
+  const std::map<FileKind, std::string> folders{
+      {FileKind::pack, "packs/"},         {FileKind::key, "keys/"},            {FileKind::index, "index/"},
+      {FileKind::snapshot, "snapshots/"}, {FileKind::forgotten, "forgotten/"}, {FileKind::mark, "marks/"}};
+  const std::string folder = directory / folders.at(kind);
   const auto path_of = [&](std::uint64_t i) {
     const std::string file = name(kind, i).name;
     return kind == FileKind::pack ? folder + file.substr(0, 2) + "/" + file : folder + file;
