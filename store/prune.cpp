@@ -1,16 +1,11 @@
 #include "store/prune.h"
 
-#include "lib/delta/block.h"
-#include "lib/engine/block_assembler.h"
-
 #include <fmt/core.h>
 
 #include <algorithm>
 
 namespace kin::store {
 namespace {
-
-constexpr std::size_t kGroupBytes[] = {BlockAssembler::kGroupBytes, BlockAssembler::kMetadataGroupBytes};
 
 // To write a pack anew for less than this is to write the same again, run after run.
 constexpr double kLeastShareToRewrite = 0.01;
@@ -23,7 +18,7 @@ double unused_bytes(const BlockUse::Pack& pack) {
 
 Prune::Prune(Repository& repository, const PruneOptions& options,
              std::function<void(std::string_view, std::uint64_t, std::uint64_t)> on_progress)
-    : repository_(repository), options_(options), on_progress_(std::move(on_progress)) {}
+    : repository_(repository), options_(options), on_progress_(std::move(on_progress)), groups_(repository) {}
 
 Result<PruneReport> Prune::run(const std::stop_token& stop) {
   if (auto done = do_it(stop); !done) return explain(std::move(done).error());
@@ -145,7 +140,8 @@ Result<void> Prune::rewrite(const std::set<ObjectId>& packs, const std::stop_tok
     if (stop.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
     KIN_TRY(rewrite_pack(id, blocks));
   }
-  for (const std::size_t slot : {0U, 1U}) KIN_TRY(put_group(slot));
+  KIN_TRY(groups_.flush());
+  report_.moved_bytes += groups_.stored_bytes();
   KIN_TRY(repository_.flush());
   rewritten_ = packs;
   // What was written is listed now, and there.
@@ -186,21 +182,8 @@ Result<void> Prune::regroup(const BlockRef& at, const OpenedBlock& block, const 
     if (!use_->is_needed(object.id, at)) continue;
     const std::optional<ByteView> bytes = content.find(object.id);
     if (!bytes) return Error(ErrorCode::corrupt, "object " + object.id.short_hex() + " is not in its block");
-    const std::size_t slot = is_metadata(object.kind) ? 1 : 0;
-    if (groups_[slot].content.size() + bytes->size() > kGroupBytes[slot]) KIN_TRY(put_group(slot));
-    groups_[slot].objects.push_back(object);
-    append(groups_[slot].content, *bytes);
+    KIN_TRY(groups_.add(object, *bytes));
   }
-  return {};
-}
-
-Result<void> Prune::put_group(std::size_t slot) {
-  const Group group = std::exchange(groups_[slot], {});
-  if (group.objects.empty()) return {};
-  Encoding encoding = encoder_.compress_group(group.content);
-  KIN_TRY_ASSIGN(const std::uint64_t bytes,
-                 repository_.append(encoder_.keep(group.objects, group.content, std::move(encoding))));
-  report_.moved_bytes += bytes;
   return {};
 }
 

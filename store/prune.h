@@ -8,6 +8,7 @@
 #pragma once
 
 #include "store/block_use.h"
+#include "store/group_writer.h"
 #include "store/marks.h"
 #include "store/repository.h"
 
@@ -57,18 +58,11 @@ class Prune {
   Result<void> rewrite(const std::set<ObjectId>& packs, const std::stop_token& stop);
   Result<void> rewrite_pack(const ObjectId& id, const std::vector<BlockRef>& blocks);
   Result<void> regroup(const BlockRef& at, const OpenedBlock& block, const BlockContent& content);
-  Result<void> put_group(std::size_t slot);
   void plan();
   Result<void> say_it();
   Result<void> spare_what_is_new(const std::stop_token& stop);
   Result<void> sweep(const std::stop_token& stop);
   PruneReport::Part part_of(const std::set<ObjectId>& packs) const;
-
-  // Objects of groups that are needed in part, until they fill a group of their own.
-  struct Group {
-    std::vector<BlockObject> objects;
-    Bytes content;
-  };
 
   Repository& repository_;
   const PruneOptions options_;
@@ -81,8 +75,7 @@ class Prune {
   std::set<ObjectId> rewritten_;
   std::set<ObjectId> needless_;   // listed by no segment, or needed by none; there or not
   std::set<ObjectId> unindexed_;  // of these
-  BlockEncoder encoder_{Effort::normal()};
-  Group groups_[2];  // content, metadata
+  GroupWriter groups_;            // of what is needed of groups
   Marks marks_;      // of this prune
   std::string mark_name_;
   bool began_to_remove_ = false;
