@@ -144,6 +144,8 @@ Result<void> Prune::rewrite(const std::set<ObjectId>& packs, const std::stop_tok
   report_.moved_bytes += groups_.stored_bytes();
   KIN_TRY(repository_.flush());
   rewritten_ = packs;
+  // Where nothing is encrypted, equal blocks make equal packs: what was written may be one of these.
+  for (const ObjectId& id : repository_.written_packs()) rewritten_.erase(id);
   // What was written is listed now, and there.
   KIN_TRY(use_->refresh(stop));
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, repository_.backend().list(FileKind::pack));

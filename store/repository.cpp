@@ -199,6 +199,13 @@ std::vector<ObjectId> Repository::lost_packs() const {
   return {lost_packs_.begin(), lost_packs_.end()};
 }
 
+std::set<ObjectId> Repository::written_packs() const {
+  MutexLock lock(mutex_);
+  std::set<ObjectId> out;
+  for (const auto& [draft, name] : final_names_) out.insert(name);
+  return out;
+}
+
 Result<bool> Repository::claim(const ObjectId& id) {
   {
     MutexLock lock(mutex_);

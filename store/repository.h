@@ -101,6 +101,7 @@ class Repository : public BlockStore {
   bool is_stored_again(const ObjectId& id) const override;
   Result<std::uint64_t> append(const EncodedBlock& block) override;
   Result<void> flush() override;
+  std::set<ObjectId> written_packs() const;  // since this was opened, by this
   Result<SnapshotId> commit(const Snapshot& snapshot) override;
 
   // Before the first claim(). If the last backup from here did not end well, there may be packs that are

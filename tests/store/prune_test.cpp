@@ -3,6 +3,7 @@
 
 #include "lib/engine/backup.h"
 #include "lib/engine/restore.h"
+#include "lib/object/tree.h"
 #include "store/check.h"
 #include "tests/support/backup_request.h"
 #include "tests/support/edits.h"
@@ -161,6 +162,42 @@ TEST_CASE("a prune marks what is needless, and the next one removes it", "[repos
   // And again there is nothing to do.
   CHECK(value_of(prune(disk, 0)).removed.packs == 0);
   CHECK(disk.names(store::FileKind::mark).size() == 1);
+}
+
+TEST_CASE("a rewritten pack that comes out as one that is there replaces the others", "[repository][prune]") {
+  // Which of two places counts follows from the keys and from hashes.
+  for (std::uint64_t seed = 0; seed < 24; ++seed) {
+    INFO("seed " << seed);
+    FaultyDisk disk;
+    create_repository(disk);
+    const Bytes first = random_bytes(3 * seed, 8'000), second = random_bytes(3 * seed + 1, 8'000),
+                dead = random_bytes(3 * seed + 2, 8'000);
+    std::vector<std::vector<Bytes>> packs{{first, dead}, {second, first}};
+    if (seed % 2 == 0) std::swap(packs[1][0], packs[1][1]);
+    for (const auto& contents : packs) {
+      const auto writer = value_of(open_repository(disk.open()));
+      for (const Bytes& content : contents) value_of(writer->append(plain_block(*writer, {content})));
+      require_ok(writer->flush());
+    }
+    {
+      const auto writer = reopen(disk);
+      Snapshot snapshot = snapshot_named("here");
+      TreeWriter tree([&](ObjectKind kind, Bytes bytes) { return store_object(*writer, bytes, kind); });
+      for (const Bytes* content : {&first, &second}) {
+        Node node;
+        node.name = content == &first ? "a" : "b";
+        node.type = NodeType::file;
+        node.size = content->size();
+        node.content = {{Extent::Kind::data, content->size(), writer->id_of(*content)}};
+        require_ok(tree.add(node));
+      }
+      snapshot.tree = value_of(tree.finish());
+      value_of(writer->commit(snapshot));
+    }
+    for (int i = 0; i < 3; ++i) value_of(prune(disk, 0));
+    CHECK(pack_bytes(disk) < 18'000);
+    require_sound(disk);
+  }
 }
 
 TEST_CASE("a dry run of a prune changes nothing", "[repository][prune]") {
