@@ -41,10 +41,12 @@ Result<ExitCode> run_check(Context& context, const CheckOptions& options) {
     // it.
     const char* const meaning = stats.problems == 0
                                     ? "of no finished backup; that is no damage"
-                                    : "that no index lists: kin rebuild-index may find what is missing there";
+                                    : "that no index lists: kin repair index may find what is missing there";
     context.print(fmt::format("{} pack{} {}", grouped(stats.unindexed_packs),
                               stats.unindexed_packs == 1 ? "" : "s", meaning));
   }
+  if (stats.given_up_packs > 0)
+    context.print(counted(stats.given_up_packs, "pack") + " given up, for a prune to remove");
   context.json("summary", {{"num_errors", stats.problems},
                            {"snapshots", stats.snapshots},
                            {"trees", stats.trees},
@@ -53,13 +55,14 @@ Result<ExitCode> run_check(Context& context, const CheckOptions& options) {
                            {"packs_read", stats.packs_read},
                            {"bytes_read", stats.bytes_read},
                            {"containers", stats.containers},
-                           {"unindexed_packs", stats.unindexed_packs}});
+                           {"unindexed_packs", stats.unindexed_packs},
+                           {"given_up_packs", stats.given_up_packs}});
   if (stats.problems == 0) {
     context.print("no problems were found");
     return ExitCode::ok;
   }
-  context.warn(
-      fmt::format("{} problem{} found", grouped(stats.problems), stats.problems == 1 ? " was" : "s were"));
+  context.warn(fmt::format("{} problem{} found (kin repair saves what can be saved)", grouped(stats.problems),
+                           stats.problems == 1 ? " was" : "s were"));
   return ExitCode::corrupt;
 }
 

@@ -74,6 +74,7 @@ class Check {
   const std::stop_token stop_;
   CheckStats stats_;
   ChainCheck chains_;
+  Marks marks_;
   std::vector<FileInfo> packs_;                                    // by name
   std::map<std::string, std::set<std::uint64_t>> indexed_blocks_;  // offsets, of the packs to be read
   SeenIds seen_trees_, seen_data_;
@@ -127,12 +128,13 @@ Result<void> Check::check_keys() {
 
 // What prunes need: where it cannot be read, nothing is lost but the way back to a forgotten snapshot.
 Result<void> Check::check_set_aside() {
-  KIN_TRY(read_marks(repository_.backend(), repository_.sealer(),
-                     [&](const Error& error) { problem(error.message()); }));
+  KIN_TRY_ASSIGN(StoredMarks stored, read_marks(repository_.backend(), repository_.sealer(),
+                                                [&](const Error& error) { problem(error.message()); }));
+  marks_ = std::move(stored.marks);
   KIN_TRY_ASSIGN(const std::vector<SnapshotId> forgotten, repository_.list_forgotten());
   for (const SnapshotId& id : forgotten)
     if (const auto snapshot = repository_.load_forgotten(id);
-        !snapshot && snapshot.error().code() != ErrorCode::not_found)
+        !snapshot && !marks_.forgotten.contains(id) && snapshot.error().code() != ErrorCode::not_found)
       problem(snapshot.error().message());
   return {};
 }
@@ -147,14 +149,6 @@ Result<void> Check::check_index() {
   for (const FileInfo& pack : packs_) sizes[pack.name] = pack.size;
   std::set<std::string> to_read, indexed, reported;
   for (const FileInfo& pack : choose_packs()) to_read.insert(pack.name);
-  // Nothing that kin left behind is so short: a file that lost its content, or no file at all.
-  for (const FileInfo& pack : packs_) {
-    if (pack.size >= PackBuilder::kPrefixBytes) continue;
-    const auto start =
-        repository_.backend().get_range({FileKind::pack, pack.name}, 0, PackBuilder::kPrefixBytes);
-    if (!start && reported.insert(pack.name).second) problem(start.error().message());
-  }
-
   for (const FileInfo& file : segments) {
     KIN_TRY(stopped());
     const auto segment = repository_.load_index_segment(file.name);
@@ -181,6 +175,17 @@ Result<void> Check::check_index() {
       const std::string name = segment->packs[block.pack].id.hex();
       if (to_read.contains(name)) indexed_blocks_[name].insert(block.range.offset);
     }
+  }
+  // What a prune or a repair has given up, and nothing refers to, may be damaged.
+  stats_.given_up_packs = std::erase_if(packs_, [&](const FileInfo& pack) {
+    return !indexed.contains(pack.name) && marks_.condemns(*ObjectId::from_hex(pack.name));
+  });
+  // Nothing that kin left behind is so short: a file that lost its content, or no file at all.
+  for (const FileInfo& pack : packs_) {
+    if (pack.size >= PackBuilder::kPrefixBytes) continue;
+    const auto start =
+        repository_.backend().get_range({FileKind::pack, pack.name}, 0, PackBuilder::kPrefixBytes);
+    if (!start && reported.insert(pack.name).second) problem(start.error().message());
   }
   for (const FileInfo& pack : packs_)
     if (!indexed.contains(pack.name)) ++stats_.unindexed_packs;

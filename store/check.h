@@ -38,6 +38,7 @@ struct CheckStats {
   std::uint64_t snapshots = 0, trees = 0, objects = 0, packs = 0, packs_read = 0, bytes_read = 0;
   std::uint64_t containers = 0;       // put together again and compared
   std::uint64_t unindexed_packs = 0;  // no problem: an unfinished backup left them
+  std::uint64_t given_up_packs = 0;   // likewise: for a prune to remove
   std::uint64_t problems = 0;
 };
 

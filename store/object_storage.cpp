@@ -68,7 +68,7 @@ Result<StoredObject> StorageChains::find(const ObjectId& id) {
   const auto place = in->places.find(id);
   if (place == in->places.end())
     return Error(ErrorCode::corrupt, fmt::format("it is not in pack {} at byte {}, where the index says "
-                                                 "(kin rebuild-index makes a new one)",
+                                                 "(kin repair index makes a new one)",
                                                  out.block.pack.short_hex(), out.block.offset));
   const BlockObject& object = in->header.objects[place->second];
   out.size = object.size;

@@ -76,7 +76,7 @@ class Prune {
   std::set<ObjectId> needless_;   // listed by no segment, or needed by none; there or not
   std::set<ObjectId> unindexed_;  // of these
   GroupWriter groups_;            // of what is needed of groups
-  Marks marks_;      // of this prune
+  Marks marks_;                   // of this prune
   std::string mark_name_;
   bool began_to_remove_ = false;
   PruneReport report_;

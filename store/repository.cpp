@@ -494,6 +494,16 @@ Result<void> Repository::forget_snapshot(const SnapshotId& id) {
   return move_snapshot(id, FileKind::snapshot, FileKind::forgotten, []() -> Result<void> { return {}; });
 }
 
+Result<void> Repository::set_aside_snapshot(const SnapshotId& id) {
+  KIN_TRY(require_writable());
+  const FileName from{FileKind::snapshot, id.hex()}, to{FileKind::forgotten, id.hex()};
+  const auto file = backend_->get(from);
+  if (!file && !is_damage(file.error())) return file.error();
+  if (file && !get_named(*backend_, to)) KIN_TRY(backend_->put(to, *file));
+  KIN_TRY(backend_->sync());
+  return backend_->remove(from);
+}
+
 Result<void> Repository::recall_snapshot(const SnapshotId& id) {
   // Whatever was swept, and whenever: it was forgotten at the time.
   KIN_TRY_ASSIGN(const Snapshot snapshot, load_forgotten(id));

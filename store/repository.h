@@ -126,6 +126,8 @@ class Repository : public BlockStore {
   Result<void> remove_snapshot(const SnapshotId& id);
   // Forgotten ones are no snapshots, but can be again while what they name is there.
   Result<void> forget_snapshot(const SnapshotId& id);
+  // Of one that cannot be read, what there is becomes a forgotten one, unless that is there and whole.
+  Result<void> set_aside_snapshot(const SnapshotId& id);
   Result<void> recall_snapshot(const SnapshotId& id);
   Result<std::vector<SnapshotId>> list_forgotten();
   Result<Snapshot> load_forgotten(const SnapshotId& id);

@@ -59,7 +59,7 @@ Result<void> Repository::fill_index(const std::function<void(const Error&)>& on_
     }
     if (!segment && segment.error().code() == ErrorCode::corrupt)
       return Error(ErrorCode::corrupt,
-                   segment.error().message() + " (kin rebuild-index makes a new index from the packs)");
+                   segment.error().message() + " (kin repair index makes a new index from the packs)");
     if (!segment) return std::move(segment).error();
     if (auto added = index_->add(name, *segment); !added) {
       KIN_TRY(retreat(added.error()));

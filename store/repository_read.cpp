@@ -199,7 +199,7 @@ Result<std::shared_ptr<const Bytes>> Repository::load_from(const BlockRef& block
     return Error(
         ErrorCode::corrupt,
         fmt::format(
-            "object {} is not in {} at byte {}, where the index says (kin rebuild-index makes a new one)",
+            "object {} is not in {} at byte {}, where the index says (kin repair index makes a new one)",
             id.short_hex(), pack_text(block.pack), block.offset));
   if (!(*content)->is_verified() && id_of(*bytes) != id) {
     lose_damaged(block.pack);

@@ -113,7 +113,7 @@ damaged; echo junk >hurt/packs/junk; echo junk >hurt/index/junk; mkdir -p hurt/p
 run 0 -r hurt check --read-data
 damaged; rm hurt/index/*
 run 13 -r hurt restore latest -t indexless
-run 0 -r hurt rebuild-index
+run 0 -r hurt repair index
 run 0 -r hurt restore latest -t rebuilt
 same tree rebuilt/tree
 # A damaged block header costs its block; the blocks behind it stay known, also to a new index.
@@ -123,9 +123,9 @@ run 0 -r headers backup many
 pack=$(find headers/packs -type f -size +1000k | head -1)
 flip "$pack" 40
 run 13 -r headers restore latest -t before
-run 13 -r headers rebuild-index
+run 13 -r headers repair index
 run 13 -r headers restore latest -t after
-[ "$(ls before/many)" = "$(ls after/many)" ] && [ "$(ls after/many | wc -l)" = 4 ] || fail "rebuild-index lost blocks behind the damage"
+[ "$(ls before/many)" = "$(ls after/many)" ] && [ "$(ls after/many | wc -l)" = 4 ] || fail "repair index lost blocks behind the damage"
 # Sources that would fall together in the snapshot are not dropped in silence.
 mkdir -p here/tmp && echo 1 >here/tmp/one
 (cd here && "$KIN" -r ../plain backup tmp /tmp/no-such-file-of-kin) >out 2>err && fail "overlapping sources were accepted"

@@ -47,7 +47,7 @@ for folder in keys packs index snapshots; do
           says "${id:0:8}" ;;
         index)
           run 13 -r hurt ls latest
-          run 0 -r hurt rebuild-index
+          run 0 -r hurt repair index
           run 0 -r hurt check ;;
         snapshots)
           run 13 -r hurt snapshots
@@ -69,11 +69,11 @@ done
 damaged
 file=$(find "$work/hurt/index" -type f | head -1)
 replace "$file" directory && touch "$file/something"
-run 1 -r hurt rebuild-index
+run 1 -r hurt repair index
 says "the new index is complete, but"
 says "$(basename "$file")"
 rm "$file/something"
-run 0 -r hurt rebuild-index
+run 0 -r hurt repair index
 run 0 -r hurt check
 
 # A damaged snapshot may be the latest, so that there is none; the message says what works, and that does.
@@ -200,7 +200,7 @@ for between in nothing rebuild; do
     [ "$(stat -c %s "$pack")" -lt 300000 ] || flip "$pack" 200000
   done
   run 13 -r known check --read-data
-  [ $between = nothing ] || run 0 -r known rebuild-index
+  [ $between = nothing ] || run 0 -r known repair index
   run 3 -r known backup --dry-run old new
   says "would be stored again"
   run 3 -r known backup old new
@@ -226,11 +226,11 @@ run 13 -r away stats
 says "pack ${name:0:8} is missing or damaged: what was in there is counted"
 run 3 -r away backup --dry-run old new
 says "pack ${name:0:8} is missing or damaged: older snapshots may have lost files"
-run 0 -r away rebuild-index
+run 0 -r away repair index
 mv kept "$pack"
 run 13 -r away check
-says "kin rebuild-index may find what is missing there"
-run 0 -r away rebuild-index
+says "kin repair index may find what is missing there"
+run 0 -r away repair index
 run 0 -r away check --read-data
 run 0 -r away stats
 
@@ -251,7 +251,7 @@ for meets in rebuild explain backup check; do
   run 0 -r header backup three
   flip_second_header "$(find header/packs -type f -size +800k)"
   case $meets in
-    rebuild) run 13 -r header rebuild-index; says "what can be found in it is indexed" ;;
+    rebuild) run 13 -r header repair index; says "what can be found in it is indexed" ;;
     explain) for name in a b c; do "$KIN" -r header explain "latest:three/$name" >out 2>err || true; done ;;
     backup) rm -rf cache ;;  # it reads all headers to know what resembles what
     check) run 13 -r header check --read-data ;;

@@ -214,7 +214,7 @@ true_of '"is missing" in it["objects"][0]["damage"] and it["objects"][0]["bases"
 run 13 explain tree/a.txt
 says "cannot be read"
 # An index that does not know it either.
-run 0 rebuild-index
+run 0 repair index
 run 13 stats --details
 grep -qE "^kin: [0-9]+ objects are missing" err || fail "stats does not tell what is missing"
 echo passed

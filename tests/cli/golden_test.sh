@@ -21,7 +21,7 @@ for golden in "$root"/tests/golden/format-*; do
     # And written to.
     run 0 -r "$name" backup "$name-last/tree"
     run 0 -r "$name" check --read-data
-    run 0 -r "$name" rebuild-index
+    run 0 -r "$name" repair index
     found=$((found + 1))
   done
 done

@@ -17,9 +17,9 @@
 #include <atomic>
 #include <fcntl.h>
 #include <filesystem>
-#include <map>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <set>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -623,8 +623,9 @@ TEST_CASE("whatever stands in a file's place is listed, and to read it is corrup
   for (std::uint64_t i = 0; i < 7; ++i) require_ok(backend.put(name(kind, i), as_bytes("x")));
   require_ok(backend.sync());
   const std::map<FileKind, std::string> folders{
-      {FileKind::pack, "packs/"},         {FileKind::key, "keys/"},            {FileKind::index, "index/"},
-      {FileKind::snapshot, "snapshots/"}, {FileKind::forgotten, "forgotten/"}, {FileKind::mark, "marks/"}};
+      {FileKind::pack, "packs/"},          {FileKind::key, "keys/"},
+      {FileKind::index, "index/"},         {FileKind::snapshot, "snapshots/"},
+      {FileKind::forgotten, "forgotten/"}, {FileKind::mark, "marks/"}};
   const std::string folder = directory / folders.at(kind);
   const auto path_of = [&](std::uint64_t i) {
     const std::string file = name(kind, i).name;

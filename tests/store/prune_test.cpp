@@ -4,7 +4,6 @@
 #include "lib/engine/backup.h"
 #include "lib/engine/restore.h"
 #include "lib/object/tree.h"
-#include "store/check.h"
 #include "tests/support/backup_request.h"
 #include "tests/support/edits.h"
 #include "tests/support/memory_resume_log.h"
@@ -112,14 +111,6 @@ std::uint64_t pack_bytes(const FaultyDisk& disk) {
   for (const auto& [name, bytes] : disk.files())
     if (name.kind == store::FileKind::pack) out += bytes.size();
   return out;
-}
-
-void require_sound(FaultyDisk& disk) {
-  const auto repository = reopen(disk);
-  store::CheckObserver observer;
-  observer.on_problem = [&](const std::string& problem) { FAIL_CHECK(problem); };
-  observer.on_progress = [](const std::string&, std::uint64_t, std::uint64_t) {};
-  value_of(store::check(*repository, {}, {store::ReadSubset::Kind::all}, observer, {}));
 }
 
 // Backups of all generations; all but the last two are forgotten.

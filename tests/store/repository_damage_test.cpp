@@ -223,14 +223,14 @@ TEST_CASE("no byte of an index segment can change or be missing without notice",
   });
 }
 
-TEST_CASE("a damaged index segment stops the reader and tells of rebuild-index", "[repository][damage]") {
+TEST_CASE("a damaged index segment stops the reader and tells of repair index", "[repository][damage]") {
   Sample sample(Mode::plain);
   sample.disk.flip(sample.only(FileKind::index), 50);
   const auto repository = value_of(open_repository(sample.disk.open()));
   const Error error = error_of(repository->refresh_index());
   CHECK(error.code() == ErrorCode::corrupt);
   CHECK_THAT(error.message(),
-             Catch::Contains("kin rebuild-index") && Catch::Contains(sample.only(FileKind::index).text()));
+             Catch::Contains("kin repair index") && Catch::Contains(sample.only(FileKind::index).text()));
 }
 
 TEST_CASE("no byte of a snapshot can change or be missing without notice", "[repository][damage]") {

@@ -603,7 +603,7 @@ TEST_CASE("whoever reads or checks while others commit or make a new index finds
           "[repository][check]") {
   const bool rebuild = GENERATE(false, true);
   const bool check_it = GENERATE(false, true);
-  INFO((check_it ? "check" : "read") << " beside " << (rebuild ? "rebuild-index" : "backup"));
+  INFO((check_it ? "check" : "read") << " beside " << (rebuild ? "repair index" : "backup"));
   for (int moment = 0, acted = moment; acted == moment; ++moment) {
     INFO("before operation " << moment);
     FaultyDisk disk;

@@ -2,6 +2,7 @@
 // it.
 #pragma once
 
+#include "store/check.h"
 #include "store/repository.h"
 #include "tests/support/encryption.h"
 #include "tests/support/expect.h"
@@ -89,6 +90,15 @@ inline Result<ObjectId> store_object(BlockStore& store, const Bytes& content,
 inline bool loads(ObjectReader& reader, const ObjectId& id, ByteView content) {
   const auto loaded = reader.load(id);
   return loaded && equal(**loaded, content);
+}
+
+// By a check of all that is stored.
+inline void require_sound(FaultyDisk& disk) {
+  const auto repository = reopen(disk);
+  store::CheckObserver observer;
+  observer.on_problem = [&](const std::string& problem) { FAIL_CHECK(problem); };
+  observer.on_progress = [](const std::string&, std::uint64_t, std::uint64_t) {};
+  value_of(store::check(*repository, {}, {store::ReadSubset::Kind::all}, observer, {}));
 }
 
 inline Snapshot snapshot_named(const std::string& host) {
