@@ -9,8 +9,9 @@
 namespace kin::sync {
 namespace {
 
-constexpr std::size_t kParcelGoalBytes =
-    28 << 10;  // as it travels: what is lost when a link is cut is at most this
+// As it travels: what is lost when a link is cut is at most this. A parcel is filled with what is likely to
+// make the first, and is made smaller if it comes out larger than the second.
+constexpr std::size_t kParcelGoalBytes = 26 << 10, kMostPayloadBytes = 30 << 10;
 constexpr std::size_t kLeastTargetBytes = 24 << 10, kMostTargetBytes = 1 << 20;
 constexpr std::uint64_t kLargeBytes = 32 << 10;
 constexpr std::size_t kPiecesPerParcel = 256;
@@ -184,7 +185,7 @@ Result<bool> ContentSender::add_large(std::vector<Piece>& pieces) {
   const ByteView ahead = ByteView(large_ahead_).subspan(large_at_);
   piece.length = ahead.size();
   if (large_matcher_) {
-    BlockDifference difference = large_matcher_->next(ahead, ahead.size() == left, parcel_target());
+    BlockDifference difference = large_matcher_->next(ahead, ahead.size() == left, kParcelGoalBytes);
     piece.form = Piece::Form::difference;
     piece.former = large_former_;
     piece.length = difference.covers;
@@ -196,7 +197,6 @@ Result<bool> ContentSender::add_large(std::vector<Piece>& pieces) {
   large_at_ += piece.length;
   large_offset_ += piece.length;
   bytes_left_ -= std::min<std::uint64_t>(bytes_left_, piece.length);
-  if (piece.is_last()) large_source_.reset();
   pieces.push_back(std::move(piece));
   return true;
 }
@@ -245,46 +245,88 @@ int ContentSender::level() const {
   return speed_ < kSlowBytes ? 19 : speed_ < kFastBytes ? 12 : 3;
 }
 
-Result<std::optional<ContentSender::Made>> ContentSender::next() {
-  sort();
-  Made made;
-  std::vector<Piece>& pieces = made.pieces;
-  bool alone = false;
-  if (!large_source_) {
-    const std::size_t target = parcel_target();
-    for (std::size_t bytes = 0; !small_.empty() && bytes < target && pieces.size() < kPiecesPerParcel;) {
-      if (!pieces.empty() && (alone || small_.front().alone)) break;
-      const ContentTask task = small_.front();
-      small_.pop_front();
-      KIN_TRY_ASSIGN(const bool added, add_small(task, pieces));
-      if (!added) continue;
-      alone = task.alone;
-      bytes += pieces.back().travels.size();
+// Gives what was taken from the small ones, in the order of the pieces.
+Result<std::vector<ContentTask>> ContentSender::gather(std::vector<Piece>& pieces) {
+  std::vector<ContentTask> taken;
+  const std::size_t target = parcel_target();
+  for (std::size_t bytes = 0; !small_.empty() && bytes < target && pieces.size() < kPiecesPerParcel;) {
+    if (!taken.empty() && (taken.back().alone || small_.front().alone)) break;
+    const ContentTask task = small_.front();
+    small_.pop_front();
+    KIN_TRY_ASSIGN(const bool added, add_small(task, pieces));
+    if (!added) continue;
+    taken.push_back(task);
+    bytes += pieces.back().travels.size();
+  }
+  return taken;
+}
+
+// The rest waits for the next parcel. False: it is as small as it gets.
+bool ContentSender::halve(std::vector<Piece>& pieces, std::vector<ContentTask>& taken) {
+  if (pieces.size() > 1) {
+    for (const std::size_t kept = pieces.size() / 2; pieces.size() > kept;
+         pieces.pop_back(), taken.pop_back()) {
+      bytes_left_ += taken.back().size;
+      small_.push_front(taken.back());
     }
+    return true;
   }
-  if (pieces.empty() && (large_source_ || !large_.empty())) {
-    KIN_TRY_ASSIGN(const bool added, add_large(pieces));
-    alone = added && large_task_.alone;
-  }
-  if (pieces.empty()) return std::optional<Made>();
+  Piece& piece = pieces.front();
+  // The steps of a difference were bounded as they were made.
+  if (!taken.empty() || piece.form == Piece::Form::difference || piece.length < 2) return false;
+  const std::uint64_t dropped = piece.length / 2;
+  piece.length -= dropped;
+  piece.travels.resize(static_cast<std::size_t>(piece.length));
+  if (piece.offset == 0) piece.content = piece.travels;
+  large_at_ -= static_cast<std::size_t>(dropped);
+  large_offset_ -= dropped;
+  bytes_left_ += dropped;
+  return true;
+}
+
+// Gives what it was made with.
+Result<std::size_t> ContentSender::encode(Made& made, bool alone) {
   std::vector<Bytes> references;
   Bytes prefix;
   std::size_t window_bytes = 0;
   if (!alone) {
-    KIN_TRY_ASSIGN(const Bytes bases, choose_bases(pieces, references));
+    KIN_TRY_ASSIGN(const Bytes bases, choose_bases(made.pieces, references));
     window_bytes = window_.size();
     const ByteView window = window_.last(window_bytes);
     prefix.assign(window.begin(), window.end());
     append(prefix, bases);
   }
   codec_->set_level(level());
-  KIN_TRY_ASSIGN(made.payload, encode_parcel(pieces, references, window_bytes, prefix, *codec_));
+  KIN_TRY_ASSIGN(made.payload, encode_parcel(made.pieces, references, window_bytes, prefix, *codec_));
+  return window_bytes;
+}
+
+Result<std::optional<ContentSender::Made>> ContentSender::next() {
+  sort();
+  Made made;
+  std::vector<ContentTask> taken;
+  if (!large_source_) {
+    KIN_TRY_ASSIGN(taken, gather(made.pieces));
+  }
+  if (taken.empty() && (large_source_ || !large_.empty())) {
+    KIN_TRY(add_large(made.pieces));
+  }
+  if (made.pieces.empty()) return std::optional<Made>();
+  const bool alone = taken.empty() ? large_task_.alone : taken.front().alone;
+  std::size_t window_bytes = 0;
+  for (;;) {
+    KIN_TRY_ASSIGN(window_bytes, encode(made, alone));
+    std::size_t plain = 0;
+    for (const Piece& piece : made.pieces) plain += piece.travels.size();
+    const double ratio =
+        static_cast<double>(plain) / static_cast<double>(std::max<std::size_t>(made.payload.size(), 1));
+    const bool is_too_large = made.payload.size() > kMostPayloadBytes;
+    ratio_ = is_too_large ? ratio : 0.5 * ratio_ + 0.5 * ratio;
+    if (!is_too_large || !halve(made.pieces, taken)) break;
+  }
+  if (taken.empty() && made.pieces.back().is_last()) large_source_.reset();
   if (window_bytes == 0) window_.clear();  // the other end does the same, so that a window can begin anew
-  window_.add(pieces);
-  std::size_t plain = 0;
-  for (const Piece& piece : pieces) plain += piece.travels.size();
-  ratio_ = 0.5 * ratio_ + 0.5 * static_cast<double>(plain) /
-                              static_cast<double>(std::max<std::size_t>(made.payload.size(), 1));
+  window_.add(made.pieces);
   return std::optional<Made>(std::move(made));
 }
 

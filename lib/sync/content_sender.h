@@ -57,6 +57,9 @@ class ContentSender {
   Result<std::optional<KnownItem>> find(const ContentTask& task);
   Result<std::optional<BlockSignature>> former_of(const KnownItem& known);
   Result<bool> add_small(const ContentTask& task, std::vector<Piece>& pieces);
+  Result<std::vector<ContentTask>> gather(std::vector<Piece>& pieces);
+  bool halve(std::vector<Piece>& pieces, std::vector<ContentTask>& taken);
+  Result<std::size_t> encode(Made& made, bool alone);
   Result<bool> begin_large();
   Result<bool> add_large(std::vector<Piece>& pieces);
   Result<Bytes> choose_bases(const std::vector<Piece>& pieces, std::vector<Bytes>& references);

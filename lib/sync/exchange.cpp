@@ -84,17 +84,19 @@ class Exchange {
         at_ = 0;
       }
       append(out_, *frame);
-      if (totals_.bytes_out == 0) started_ = Clock::now();
     }
     return {};
   }
 
-  std::size_t allowed_bytes() const {
+  // What was not used of a second is not saved up for the next one.
+  std::size_t allowed_bytes() {
     if (options_.limit_bytes_per_second == 0) return kAheadBytes;
-    const double earned =
-        static_cast<double>(options_.limit_bytes_per_second) * (seconds_since(started_) + 0.05);
-    const double left = earned - static_cast<double>(totals_.bytes_out);
-    return left < 1 ? 0 : std::min(static_cast<std::size_t>(left), kAheadBytes);
+    const auto rate = static_cast<double>(options_.limit_bytes_per_second);
+    const Clock::time_point now = Clock::now();
+    credit_bytes_ =
+        std::min(credit_bytes_ + rate * std::chrono::duration<double>(now - credited_).count(), rate);
+    credited_ = now;
+    return credit_bytes_ < 1 ? 0 : std::min(static_cast<std::size_t>(credit_bytes_), kAheadBytes);
   }
 
   Result<void> write_some(std::size_t allowed) {
@@ -109,6 +111,7 @@ class Exchange {
     }
     at_ += static_cast<std::size_t>(written);
     totals_.bytes_out += static_cast<std::uint64_t>(written);
+    credit_bytes_ -= static_cast<double>(written);
     return {};
   }
 
@@ -171,8 +174,9 @@ class Exchange {
   Bytes out_;
   std::size_t at_ = 0;
   bool link_is_gone_ = false;
-  Clock::time_point started_ = Clock::now(), ticked_ = Clock::now();
-  double waited_ = 0;  // seconds in which something was on its way, and there was nothing to do
+  Clock::time_point ticked_ = Clock::now(), credited_ = Clock::now();
+  double credit_bytes_ = 0;  // may be written, by the limit
+  double waited_ = 0;        // seconds in which something was on its way, and there was nothing to do
 };
 
 }  // namespace

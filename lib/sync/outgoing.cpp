@@ -8,7 +8,7 @@
 namespace kin::sync {
 namespace {
 
-constexpr std::size_t kRecordFrameBytes = 48 << 10;
+constexpr std::size_t kRecordFrameBytes = 28 << 10;
 constexpr int kMostTries = 2;
 
 std::uint64_t front_of(const ObjectId& object) {
