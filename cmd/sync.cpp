@@ -4,8 +4,10 @@
 #include "cmd/sync_report.h"
 #include "lib/base/path_text.h"
 #include "lib/sync/exchange.h"
+#include "lib/sync/store_files.h"
 
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <poll.h>
 #include <set>
@@ -292,10 +294,16 @@ Result<ExitCode> restore_trash(Context& context, const SyncOptions& options) {
       change.item = std::move(item);
       change.has_content = true;
       change.content_path = end->trash().path_of(change.item.object);
+      context.print(fmt::format("{} ({})", printable(sync::join_path(change.item.folder, change.item.name)),
+                                human_bytes(change.item.size)));
       changes.push_back(std::move(change));
       keys.emplace_back(key.begin(), key.end());
       return {};
     }));
+    if (options.dry_run) {
+      restored += changes.size();
+      continue;
+    }
     const auto made = end->store().apply(changes);
     for (std::size_t i = 0; i < made.size(); ++i) {
       if (!made[i]) {
@@ -308,8 +316,9 @@ Result<ExitCode> restore_trash(Context& context, const SyncOptions& options) {
     KIN_TRY(end->replica().commit(true));
     skipped += end->skipped();
   }
-  context.print(fmt::format("{} came back from the trash", counted(restored, "item")));
-  context.json("restored_trash", {{"items", restored}, {"skipped", skipped}});
+  context.print(fmt::format("{} {} back from the trash", counted(restored, "item"),
+                            options.dry_run ? "would come" : "came"));
+  context.json("restored_trash", {{"items", restored}, {"skipped", skipped}, {"dry_run", options.dry_run}});
   return skipped > 0 ? ExitCode::incomplete : ExitCode::ok;
 }
 
@@ -368,25 +377,67 @@ Result<void> check_places(const SyncOptions& options) {
   return {};
 }
 
-// Until something changes below the store that is here, or the time is over.
-void wait_for_change(const std::string& root, unsigned seconds, const std::stop_token& stop) {
-  const Fd watch(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
-  std::error_code failed;
-  constexpr auto kEvents = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE;
-  if (watch) {
-    ::inotify_add_watch(watch.get(), root.c_str(), kEvents);
+// What changes below the stores that are here, from the moment that this is made.
+class ChangeWatch {
+ public:
+  explicit ChangeWatch(const std::vector<std::string>& roots)
+      : watch_(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+    if (watch_)
+      for (const std::string& root : roots) add(root);
+  }
+
+  // Until something has changed, or the time is over.
+  void wait(unsigned seconds, const std::stop_token& stop) {
+    for (unsigned waited = 0; waited < seconds * 10 && !stop.stop_requested(); ++waited) {
+      pollfd fd{watch_ ? watch_.get() : -1, POLLIN, 0};
+      if (::poll(&fd, 1, 100) > 0 && has_changed()) {
+        ::poll(nullptr, 0, 300);  // a mail program that has begun is let to finish
+        return;
+      }
+    }
+  }
+
+ private:
+  // More than locks that come and go, also by our own looking at the store.
+  bool has_changed() {
+    alignas(inotify_event) char events[16 << 10];
+    const ssize_t got = ::read(watch_.get(), events, sizeof events);
+    for (ssize_t at = 0; at < got;) {
+      inotify_event event;
+      std::memcpy(&event, events + at, sizeof event);
+      const std::string_view name(event.len > 0 ? events + at + sizeof event : "");
+      if (!name.ends_with(".lock") && name.find(".kin-") == std::string_view::npos) return true;
+      at += static_cast<ssize_t>(sizeof event + event.len);
+    }
+    return false;
+  }
+
+  void add(const std::string& root) {
+    constexpr auto kEvents = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE;
     constexpr auto kReadable = std::filesystem::directory_options::skip_permission_denied;
+    ::inotify_add_watch(watch_.get(), root.c_str(), kEvents);
+    std::error_code failed;
     for (std::filesystem::recursive_directory_iterator at(root, kReadable, failed), end; !failed && at != end;
          at.increment(failed))
       if (at->is_directory(failed) && !at->is_symlink(failed))
-        ::inotify_add_watch(watch.get(), at->path().c_str(), kEvents);
+        ::inotify_add_watch(watch_.get(), at->path().c_str(), kEvents);
   }
-  for (unsigned waited = 0; waited < seconds * 10 && !stop.stop_requested(); ++waited) {
-    pollfd fd{watch ? watch.get() : -1, POLLIN, 0};
-    if (::poll(&fd, 1, 100) > 0) {
-      ::poll(nullptr, 0, 300);  // a mail program that has begun is let to finish
-      return;
-    }
+
+  const Fd watch_;
+};
+
+// What an exchange itself changes is seen as well, so that another one follows it; that finds nothing to do.
+Result<ExitCode> keep_syncing(Context& context, const SyncOptions& options) {
+  std::vector<std::string> roots;
+  for (const std::string& place : options.places)
+    if (const SyncPlace parsed = parse_sync_place(place); parsed.host.empty()) roots.push_back(parsed.path);
+  for (;;) {
+    ChangeWatch watch(roots);  // before the scan: what comes while an exchange goes on is not missed
+    const auto code = SyncRun(context, options).run(options.kind, options.compare);
+    if (!code && code.error().code() == ErrorCode::cancelled) return code;
+    if (!code) context.warn(code.error().message());
+    watch.wait(options.interval, context.stop());
+    if (context.stop().stop_requested()) return interrupted();
   }
 }
 
@@ -401,17 +452,8 @@ Result<ExitCode> run_sync(Context& context, const SyncOptions& options) {
     return Error(ErrorCode::invalid_argument, "there is no kind of store named " + printable(options.kind) +
                                                   " (there are maildir, mh, mbox and tree)");
   KIN_TRY(check_places(options));
-  for (;;) {
-    auto code = SyncRun(context, options).run(options.kind, options.compare);
-    if (!options.watch) return code;
-    if (!code) {
-      if (code.error().code() == ErrorCode::cancelled) return code;
-      context.warn(code.error().message());
-    }
-    const SyncPlace a = parse_sync_place(options.places[0]);
-    wait_for_change(a.host.empty() ? a.path : options.places[1], options.interval, context.stop());
-    if (context.stop().stop_requested()) return interrupted();
-  }
+  if (options.watch) return keep_syncing(context, options);
+  return SyncRun(context, options).run(options.kind, options.compare);
 }
 
 Action define_sync(CLI::App& app) {
