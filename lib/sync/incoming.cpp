@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kMostFailed = 1'000'000;
 constexpr std::size_t kFlushBytes = 1 << 20, kFlushChanges = 1024;
+constexpr std::size_t kMostEquals = 4096;  // of one message in all folders
 
 }  // namespace
 
@@ -201,6 +202,12 @@ Result<void> Incoming::decide(Wish wish) {
     Wish removal = removal_of(wish);
     return decide(std::move(removal));
   }
+  if (own && wish.replaces != own->stamp && follows(*own, wish)) {
+    if (conflicts_ == Conflicts::rehearse) return {};
+    note_seen(wish);
+    merged_.emplace_back(own->id, wish.stamp);  // only the other end has to learn of it
+    return {};
+  }
   if (needs_room(wish, own)) {
     KIN_TRY_ASSIGN(const bool is_clear, clear_the_way(wish, own));
     if (!is_clear) return {};
@@ -351,6 +358,11 @@ Result<void> Incoming::make(Wish wish, const std::optional<KnownItem>& own) {
   }
   if (change.kind == Kind::add) change.has_content = bears_content(wish.item);
   if (change.has_content && !get_content(wish)) return {};
+  if (change.kind == Kind::add && wish.item.type == ItemType::message) {
+    KIN_TRY_ASSIGN(const auto equals, replica_.with_object(wish.item.object, kMostEquals));
+    for (const KnownItem& equal : equals)
+      if (equal.item.folder == wish.item.folder && equal.id != wish.id) change.others.push_back(equal.local);
+  }
   const bool loses_content = change.kind == Kind::remove ||
                              (change.kind == Kind::update && bears_content(own->item) &&
                               (own->item.type != wish.item.type || own->item.object != wish.item.object));

@@ -45,8 +45,15 @@ Result<void> Incoming::miss(const Piece& piece) {
 }
 
 bool Incoming::differs(const KnownItem& own) const {
-  return peer_.was_compared ? peer_.different.contains(own.id) && !own.deleted
-                            : !peer_.seen.contains(own.stamp);
+  if (!peer_.was_compared) return !peer_.seen.contains(own.stamp);
+  const bool is_followed = peer_.history_counts && peer_.seen.contains(own.stamp);
+  return peer_.different.contains(own.id) && !own.deleted && !is_followed;
+}
+
+// Of two that were compared: what is here came after what the other end has, and knows.
+bool Incoming::follows(const KnownItem& own, const Wish& wish) const {
+  return peer_.was_compared && peer_.history_counts && conflicts_ != Conflicts::leave &&
+         replica_.seen().contains(wish.stamp) && !peer_.seen.contains(own.stamp);
 }
 
 Result<void> Incoming::settle_left(const VersionSet& seen) {

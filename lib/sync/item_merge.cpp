@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <tuple>
+#include <utility>
 
 namespace kin::sync {
 namespace {
@@ -33,23 +35,30 @@ bool same_content(const Item& a, const Item& b) {
   return a.type == b.type && a.object == b.object && a.target == b.target;
 }
 
+// Of two contents, the one with the higher rank keeps the name: the same one, whoever merges, so that three
+// that merge in turn come to an end. A file beside a directory cannot keep its name.
+auto rank(const Item& item) {
+  return std::tuple(item.type == ItemType::directory, item.time, item.type, item.target, item.object);
+}
+
 Merged merge_live(const Item* base, const Item& ours, const Item& theirs) {
   Merged out;
   if (ours.type != theirs.type || ours.type == ItemType::symlink || ours.type == ItemType::file) {
     if (!same_content(ours, theirs)) {
       if (base != nullptr && same_content(*base, ours)) return {theirs, {}};
       if (base != nullptr && same_content(*base, theirs)) return {ours, {}};
-      // A file beside a directory cannot keep its name.
-      const bool ours_wins =
-          ours.type == ItemType::directory || (theirs.type != ItemType::directory && ours.time > theirs.time);
+      const bool ours_wins = rank(ours) > rank(theirs);
       return {ours_wins ? ours : theirs, ours_wins ? theirs : ours};
     }
-    const bool theirs_changed = base == nullptr ? theirs.time > ours.time : !same_state(*base, theirs);
+    const bool theirs_changed = base == nullptr
+                                    ? std::pair(theirs.time, theirs.mode) > std::pair(ours.time, ours.mode)
+                                    : !same_state(*base, theirs);
     return {theirs_changed ? theirs : ours, {}};
   }
   Item item = ours;
   item.flags = merge_flags(base, ours.flags, theirs.flags);
   item.words = merge_words(base, ours.words, theirs.words);
+  if (base == nullptr) item.mode = std::max(ours.mode, theirs.mode);
   if (base != nullptr && base->mode == ours.mode) item.mode = theirs.mode;
   return {item, {}};
 }

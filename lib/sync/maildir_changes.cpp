@@ -39,6 +39,7 @@ Result<bool> has_content_of(int directory, const std::string& name, int file, co
 
 std::vector<Result<Entry>> Changes::apply(std::vector<StoreChange> changes) {
   if (!std::exchange(removed_leftovers_, true)) remove_old_leftovers();
+  added_.clear();
   std::vector<Result<Entry>> answers;
   answers.reserve(changes.size());
   while (answers.size() < changes.size()) {
@@ -163,6 +164,7 @@ Result<Entry> Changes::change_one(const StoreChange& change, Result<Staged>& sta
   if (change.kind != Kind::add) return rename(change);
   if (!staged) return staged.error();
   auto answer = deliver(change, *staged);
+  if (answer) added_.emplace(change.item.folder, answer->local);
   staged->file = Fd();
   if (staged->name.empty()) return answer;
   // It was not needed, or could not be put where it belongs.
@@ -192,7 +194,11 @@ Result<Entry> Changes::deliver(const StoreChange& change, Staged& staged) {
       KIN_TRY_ASSIGN(const bool is_same, has_content_of(into->folder.directory(place.is_new), place.name,
                                                         staged.file.get(), into->folder.path));
       const bool set_apart = i > 0 || is_always_set_apart(item.folder, hint);
-      if (is_same) return entry_of(item.folder, set_apart ? place.path() : hint, there[i], into->keywords);
+      const std::string local = set_apart ? place.path() : hint;
+      const bool is_another =
+          added_.contains({item.folder, local}) ||
+          std::find(change.others.begin(), change.others.end(), local) != change.others.end();
+      if (is_same && !is_another) return entry_of(item.folder, local, there[i], into->keywords);
     }
     if (item.copy == 0) break;
     hint += "_" + std::to_string(item.copy);

@@ -13,6 +13,7 @@
 #include "lib/sync/sync_store.h"
 
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -69,6 +70,7 @@ class Changes {
   std::map<std::string, InUse> in_use_;
   std::vector<InUse> no_longer_used_;  // folders that were removed, or tried to be; still to be synced
   bool removed_leftovers_ = false;
+  std::set<std::pair<std::string, std::string>> added_;  // folder and local, by this call of apply()
 };
 
 }  // namespace kin::sync::maildir

@@ -22,8 +22,7 @@ Result<Class> class_of(const Place& place, const Options& options) {
 }  // namespace
 
 bool is_ignored(std::string_view name) {
-  return name.starts_with('.') || name.ends_with(".lock") || name.ends_with(".msf") || name.ends_with('~') ||
-         name.find(".kin-") != std::string_view::npos;
+  return name.starts_with('.') || name.ends_with(".lock") || name.ends_with(".msf") || name.ends_with('~');
 }
 
 Class class_of_content(std::string_view head, std::uint64_t size, const Options& options) {

@@ -10,8 +10,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <charconv>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 #include <unordered_set>
 
@@ -59,6 +61,27 @@ Result<void> lock_file(int fd, short type, const Place& place, Clock::time_point
   }
 }
 
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+std::string dotlock_text() { return fmt::format("{}\nkin {}\n", ::getpid(), host_name()); }
+
+// One of a kin on this machine that was killed.
+bool is_abandoned(const Place& place) {
+  const Fd fd(::openat(place.directory, dotlock_name(place).c_str(), kOpenFile));
+  Bytes bytes(300);
+  const auto size = fd ? read_up_to_at(fd.get(), bytes, 0, place.path) : Result<std::size_t>(0);
+  if (!size) return false;
+  const std::string_view text = as_text(ByteView(bytes).first(*size));
+  pid_t process = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), process);
+  return error == std::errc() && process > 0 &&
+         text.substr(static_cast<std::size_t>(end - text.data())) == fmt::format("\nkin {}\n", host_name()) &&
+         ::kill(process, 0) != 0 && errno == ESRCH;
+}
+
 struct Dotlock {
   struct stat info {};
   bool is_stale = false;
@@ -67,7 +90,8 @@ std::optional<Dotlock> find_dotlock(const Place& place, const Options& options) 
   Dotlock found;
   if (::fstatat(place.directory, dotlock_name(place).c_str(), &found.info, AT_SYMLINK_NOFOLLOW) != 0)
     return std::nullopt;
-  found.is_stale = now().seconds - found.info.st_mtim.tv_sec > options.dotlock_stale.count();
+  found.is_stale =
+      now().seconds - found.info.st_mtim.tv_sec > options.dotlock_stale.count() || is_abandoned(place);
   return found;
 }
 
@@ -284,7 +308,7 @@ Result<void> LockedBox::take_dotlock(const Options& options, Clock::time_point u
       struct stat info {};
       if (::fstat(fd.get(), &info) != 0) return errno_error("cannot lock", place_.path);
       dotlock_ = info;
-      return write_all(fd.get(), as_bytes(fmt::format("{}\n", ::getpid())), place_.path);
+      return write_all(fd.get(), as_bytes(dotlock_text()), place_.path);
     }
     if (errno == EACCES || errno == EPERM || errno == EROFS) return {};
     if (errno != EEXIST) return errno_error("cannot lock", place_.path);

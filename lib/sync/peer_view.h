@@ -21,6 +21,9 @@ struct PeerView {
   VersionSet seen;
   // Nothing is known by history; but the sets of items were compared, and these differ or are not there.
   bool was_compared = false;
+  // But what either has seen of the other's changes is known all the same: the two have never met, and have
+  // met others.
+  bool history_counts = false;
   std::unordered_set<ItemId, ItemIdHash> different;
   // Of these it has another state.
   std::unordered_set<ItemId, ItemIdHash> elsewise;

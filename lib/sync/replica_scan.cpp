@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kCommitBytes = 8 << 20;
 constexpr std::size_t kContentBytes = 4 << 20;  // more is not held in memory to be looked at
+constexpr std::size_t kMostEquals = 4096;       // of one message in all folders
 
 class Scan {
  public:
@@ -45,7 +46,16 @@ class Scan {
       const bool is_new = before == known.end();
       KIN_TRY_ASSIGN(const bool is_seen, scan_folder(folder, is_new ? std::nullopt : before->second));
       if (is_new && !is_seen) note_never_seen(folder, {});
-      if (is_new && is_seen && is_mail_ && !folder.empty()) KIN_TRY(add_folder(folder));
+      // One that was deleted, while something was put into it elsewhere, is there again.
+      if (is_seen && is_mail_ && !folder.empty()) {
+        KIN_TRY_ASSIGN(const Replica::EntryCursor row, replica_.entries_of(folder));
+        if (is_new || row.valid()) KIN_TRY(add_folder(folder));
+      }
+    }
+    if (is_mail_ && !(departed_.empty() && gone.empty())) KIN_TRY(look_for_moved());
+    for (const auto& [folder, departed] : departed_) {
+      KIN_TRY(remove(folder, departed));
+      replica_.set_folder(folder, looked_at_.at(folder));
     }
     for (const std::string& folder : gone) {
       KIN_TRY(remove_all(folder));
@@ -74,23 +84,39 @@ class Scan {
     return replica_.set(std::move(known));
   }
 
+  // A message may have moved from a folder that was still to be looked at to one that no longer was.
+  Result<void> look_for_moved() {
+    for (const auto& [folder, fingerprint] : std::map(looked_at_)) KIN_TRY(scan_folder(folder, fingerprint));
+    return {};
+  }
+
   // Whether it could be looked at.
   Result<bool> scan_folder(const std::string& folder, std::optional<std::uint64_t> before) {
     const auto fingerprint = store_.folder_fingerprint(folder);
-    if (fingerprint && *fingerprint && before == *fingerprint) return true;
+    if (fingerprint && *fingerprint && before == *fingerprint) {
+      looked_at_[folder] = *fingerprint;
+      return true;
+    }
     missing_.clear();
     replaced_.clear();
     Result<bool> changed = fingerprint ? look_over(folder) : Result<bool>(fingerprint.error());
     if (changed && *changed) {
       changed = take_changes(folder);
-      if (changed) KIN_TRY(remove_missing(folder));
     }
     if (!changed) {
       if (changed.error().code() == ErrorCode::cancelled) return std::move(changed).error();
       skip(folder, changed.error());  // nothing of it counts as gone
+      if (departed_.erase(folder) > 0) replica_.set_folder(folder, std::nullopt);
       return false;
     }
-    replica_.set_folder(folder, *fingerprint);
+    looked_at_[folder] = *fingerprint;
+    Departed& departed = departed_[folder];
+    departed.missing = std::move(missing_);  // of a later look, what is missing still
+    departed.replaced.merge(replaced_);
+    const bool is_done = departed.missing.empty() && departed.replaced.empty();
+    if (is_done) departed_.erase(folder);
+    // Until what departed is noted, the folder is one that has changed.
+    replica_.set_folder(folder, is_done ? *fingerprint : std::nullopt);
     KIN_TRY(commit_some());
     return true;
   }
@@ -225,13 +251,34 @@ class Scan {
     return builder.finish(item.object);
   }
 
-  // Of equal messages in a folder, the first number that is free; or that of one which had another name until
-  // now.
+  // Of equal messages in a folder, the number of one which had another name until now; or the first that is
+  // free.
   Result<void> choose_copy(Item& item) {
+    const auto before = departed_.find(item.folder);
+    // At the same place, another may have been found since.
+    const auto leaves = [&](const KnownItem& known) {
+      const auto is_it = [&](const auto& one) {
+        return one.first == known.local && one.second.item == known.id;
+      };
+      if (const auto at = missing_.find(known.local); at != missing_.end() && is_it(*at)) return true;
+      if (const auto at = replaced_.find(known.local); at != replaced_.end() && is_it(*at)) return true;
+      if (before == departed_.end()) return false;
+      const auto [first, last] = before->second.replaced.equal_range(known.local);
+      return std::any_of(first, last, is_it);
+    };
+    const bool may_be_renamed = !missing_.empty() || !replaced_.empty() ||
+                                (before != departed_.end() && !before->second.replaced.empty());
+    if (may_be_renamed) {
+      KIN_TRY_ASSIGN(const auto equals, replica_.with_object(item.object, kMostEquals));
+      for (const KnownItem& known : equals)
+        if (known.item.folder == item.folder && !known.deleted && leaves(known)) {
+          item.copy = known.item.copy;
+          return {};
+        }
+    }
     for (item.copy = 0;; ++item.copy) {
       KIN_TRY_ASSIGN(const auto known, replica_.find(item_id(item)));
-      if (!known || known->deleted || missing_.contains(known->local) || replaced_.contains(known->local))
-        return {};
+      if (!known || known->deleted) return {};
     }
   }
 
@@ -242,33 +289,63 @@ class Scan {
   }
 
   // What was missing twice, or has other content where it was, and did not turn up under another name.
-  Result<void> remove_missing(const std::string& folder) {
-    for (const auto& [local, before] : replaced_) {
+  struct Departed {
+    std::map<std::string, SeenEntry> missing;
+    std::multimap<std::string, SeenEntry> replaced;
+  };
+
+  Result<void> remove(const std::string& folder, const Departed& departed) {
+    for (const auto& [local, before] : departed.replaced) {
       KIN_TRY_ASSIGN(const auto now, replica_.entry(folder, local));
       KIN_TRY_ASSIGN(const auto known, replica_.find(before.item));
       if (now && now->item != before.item && known && known->local == local)
         KIN_TRY(remove_item(before.item));
     }
-    replaced_.clear();
-    for (const auto& [local, seen] : missing_) {
+    for (const auto& [local, seen] : departed.missing) {
       KIN_TRY_ASSIGN(const auto known, replica_.find(seen.item));
-      if (known && !known->deleted && known->local == local) KIN_TRY(remove_item(seen.item));
+      if (known && !known->deleted && known->local == local) KIN_TRY(remove_one(folder, *known, departed));
       replica_.forget_entry(folder, local);
       KIN_TRY(commit_some());
     }
-    missing_.clear();
     return {};
   }
 
+  // Of equal messages it is always the one with the highest number that goes, whichever name went: so two
+  // ends that each remove one of two have one left.
+  Result<void> remove_one(const std::string& folder, KnownItem known, const Departed& departed) {
+    if (known.item.type != ItemType::message) return remove_item(known.id);
+    std::optional<KnownItem> highest;
+    for (Item equal = known.item;;) {
+      ++equal.copy;
+      KIN_TRY_ASSIGN(auto other, replica_.find(item_id(equal)));
+      if (!other) break;
+      const bool stays = !other->deleted && !departed.missing.contains(other->local) &&
+                         !departed.replaced.contains(other->local);
+      if (stays) highest = *std::move(other);
+    }
+    if (!highest) return remove_item(known.id);
+    KIN_TRY_ASSIGN(auto seen, replica_.entry(folder, highest->local));
+    if (!seen) return remove_item(known.id);
+    const std::uint32_t copy = known.item.copy;
+    const Item before = known.item;
+    known.item = highest->item;
+    known.item.copy = copy;
+    known.local = highest->local;
+    if (!same_state(before, known.item)) known.stamp = replica_.next_stamp();
+    seen->item = known.id;
+    replica_.set_entry(folder, known.local, *seen);
+    KIN_TRY(replica_.set(std::move(known)));
+    return remove_item(highest->id);
+  }
+
   Result<void> remove_all(const std::string& folder) {
-    missing_.clear();
-    replaced_.clear();
+    Departed departed;
     KIN_TRY_ASSIGN(Replica::EntryCursor row, replica_.entries_of(folder));
     while (row.valid()) {
-      missing_[row.local()] = row.seen();
+      departed.missing[row.local()] = row.seen();
       KIN_TRY(row.next());
     }
-    return remove_missing(folder);
+    return remove(folder, departed);
   }
 
   Result<void> remove_item(const ItemId& id) {
@@ -309,6 +386,8 @@ class Scan {
   ScanCounts counts_;
   // Of the folder that is being looked at: entries that are not there, and those that were replaced.
   std::map<std::string, SeenEntry> missing_, replaced_;
+  std::map<std::string, Departed> departed_;                       // of all folders
+  std::map<std::string, std::optional<std::uint64_t>> looked_at_;  // their fingerprints then
 };
 
 }  // namespace

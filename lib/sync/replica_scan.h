@@ -2,8 +2,9 @@
 //
 // One missing name is not yet a deletion: a directory that is read while somebody renames files in it may
 // leave one out. So a folder in which anything changed is looked at twice, and only what was missing both
-// times is gone. What cannot be looked at, be it a file or a directory with all that is below it, keeps the
-// state that was last known of it.
+// times is gone. And before anything counts as gone, folders that have changed since they were looked at are
+// looked at again: it may have moved there. What cannot be looked at, be it a file or a directory with all
+// that is below it, keeps the state that was last known of it.
 #pragma once
 
 #include "lib/sync/replica.h"

@@ -12,6 +12,7 @@ namespace kin::sync {
 namespace {
 
 constexpr std::uint64_t kMostUnackedBytes = 256 << 10;
+constexpr std::uint64_t kMostUnsettledBytes = 28 << 10;  // with the next parcel, all that a kill costs
 constexpr std::int64_t kMostPeerAgeSeconds = 180 * 86'400;
 constexpr std::uint64_t kMostNeeds = 1000;
 constexpr std::size_t kMostNeeded = 100'000;  // in one frame
@@ -69,7 +70,9 @@ Result<void> Session::receive(const Frame& frame) {
       if (their_end_ || !exchanges_ || options_.dry_run || !receives()) break;
       KIN_TRY(guard_deletions());
       if (observer_.on_content) observer_.on_content(frame.payload.size());
-      return incoming_->parcel(frame.payload);
+      KIN_TRY(incoming_->parcel(frame.payload));
+      unsettled_bytes_ += frame.payload.size();
+      return unsettled_bytes_ < kMostUnsettledBytes ? Result<void>() : settle();
     }
     case FrameType::ack: {
       WireReader in(frame.payload);
@@ -189,6 +192,8 @@ Result<void> Session::begin() {
   peer_.seen = theirs_.seen;
   const bool compare = options_.compare;
   peer_.was_compared = compare;
+  const bool was_asked_for = options_.is_initiator ? ours_.compare : theirs_.compare;
+  peer_.history_counts = !was_asked_for && options_.direction == Direction::both;
 
   Incoming::Observer in;
   in.on_change = observer_.on_received;
@@ -278,7 +283,13 @@ Result<void> Session::on_difference(ByteView payload) {
   peer_.different.insert(difference.wanted.begin(), difference.wanted.end());
   peer_.elsewise.insert(difference.elsewise.begin(), difference.elsewise.end());
   sending_ = exchanges_ = true;
-  if (difference.with_contents) return outgoing_->add(difference.wanted);
+  if (difference.with_contents) {
+    KIN_TRY(outgoing_->add(difference.wanted));
+    // Where the initiator has seen nothing of it, it decides that they stay.
+    if (peer_.history_counts)
+      for (const ItemId& id : difference.deleted) KIN_TRY(outgoing_->add_merged(id, {}));
+    return {};
+  }
   std::vector<Record> names;
   std::size_t bytes = 0;
   for (const ItemId& id : difference.wanted) {
@@ -340,9 +351,11 @@ Result<void> Session::take_merged() {
 }
 
 // True: some of what came could not be used, and another end will follow.
-bool Session::ask_for_needed() {
+Result<bool> Session::ask_for_needed() {
   std::vector<Stamp> needed = incoming_->take_needed();
   if (needed.empty()) return false;
+  if (needs_sent_ == kMostNeeds)
+    return Error(ErrorCode::io, "too much of what came could not be made; run it again to go on");
   needed.resize(std::min(needed.size(), kMostNeeded));  // the others are told of again in the next exchange
   ++needs_sent_;
   WireWriter out;
@@ -358,10 +371,11 @@ bool Session::ask_for_needed() {
 
 Result<void> Session::settle() {
   if (!incoming_) return {};
+  unsettled_bytes_ = 0;
   if (incoming_->has_pending()) KIN_TRY(incoming_->flush());
   if (incoming_->parcels() > acks_sent_) {
     acks_sent_ = incoming_->parcels();
-    if (needs_sent_ < kMostNeeds / 2) ask_for_needed();  // the rest at the end, all together
+    KIN_TRY(ask_for_needed());
     WireWriter out;
     out.varint(acks_sent_);
     put(FrameType::ack, out.bytes());
@@ -381,7 +395,8 @@ Result<void> Session::on_end(ByteView payload) {
   KIN_TRY(incoming_->place_held_back());
   const bool takes_mirror = options_.direction == Direction::mirror && options_.is_initiator && receives();
   if (!takes_mirror) KIN_TRY(incoming_->remove_directories());
-  if (ask_for_needed()) return {};
+  KIN_TRY_ASSIGN(const bool asked, ask_for_needed());
+  if (asked) return {};
   return conclude_receiving();
 }
 
@@ -441,9 +456,11 @@ Result<std::optional<Bytes>> Session::next() {
   if (!sending_ || end_sent_ || finished_) return std::optional<Bytes>();
   if (options_.dry_run && options_.is_initiator) {
     for (;;) {  // it is told, and not sent
+      const std::uint64_t before = outgoing_->totals().parcel_bytes;
       KIN_TRY_ASSIGN(const auto frame, outgoing_->next_frame());
       if (!frame) break;
-      outcome_.planned_bytes_out += frame->size();
+      const std::uint64_t contents = outgoing_->totals().parcel_bytes - before;  // the frame only names them
+      outcome_.planned_bytes_out += contents > 0 ? contents : frame->size();
     }
   } else if (!outgoing_->empty()) {
     if (outgoing_->next_is_parcel() && outgoing_->unacked_bytes() >= kMostUnackedBytes && !options_.dry_run)

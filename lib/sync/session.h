@@ -95,7 +95,7 @@ class Session {
   Result<void> unite(const VersionSet& theirs, const VersionSet& peer_has);
   Result<void> guard(const std::map<std::string, std::uint64_t>& deletions, bool are_gone, const char* where);
   Result<void> take_merged();
-  bool ask_for_needed();
+  Result<bool> ask_for_needed();
   Result<void> conclude_receiving();
   bool sends() const;     // this end's changes go to the other
   bool receives() const;  // and the other's come here
@@ -116,6 +116,7 @@ class Session {
   std::uint64_t needs_sent_ = 0, needs_received_ = 0;
   std::optional<End> their_end_;
   std::uint64_t acks_sent_ = 0, acked_bytes_ = 0;
+  std::uint64_t unsettled_bytes_ = 0;  // of parcels that came
 
   // While sets are compared.
   Bytes our_hello_, their_hello_;

@@ -136,7 +136,10 @@ Result<SetComparison::Difference> SetComparison::take_difference(ByteView differ
     KIN_TRY_ASSIGN(const auto found,
                    replica_.find_by_prefix(theirs.subspan(i * kReferenceBytes, kReferenceBytes), 4));
     for (const KnownItem& known : found)
-      if (different.contains(known.id)) out.elsewise.push_back(known.id);
+      if (known.deleted)
+        out.deleted.push_back(known.id);
+      else if (different.contains(known.id))
+        out.elsewise.push_back(known.id);
   }
   return out;
 }

@@ -35,6 +35,7 @@ class SetComparison {
     bool with_contents = false;
     std::vector<ItemId> wanted;    // the initiator has them not, or in another state
     std::vector<ItemId> elsewise;  // of those: in another state
+    std::vector<ItemId> deleted;   // the initiator has them, and they were here
   };
   Result<Difference> take_difference(ByteView difference);
 

@@ -47,8 +47,9 @@ struct StoreChange {
   Entry entry;         // as it was when it was last seen; not for add
   bool has_content = false;
   Bytes content;
-  std::string content_path;  // instead, if not empty: a file that has the content
-  bool may_take = false;     // that file needs not stay: it may be renamed
+  std::string content_path;         // instead, if not empty: a file that has the content
+  bool may_take = false;            // that file needs not stay: it may be renamed
+  std::vector<std::string> others;  // of equal messages in item.folder: they are not the one to be added
 };
 
 class SyncStore {
@@ -86,8 +87,8 @@ class SyncStore {
   // Makes the changes, in this order, and says of each how the entry is now (of a removed one: as it was), or
   // why it could not be made: busy, if the entry is not as it was. Each is seen by others as a whole or not
   // at all; what the answer says was made is on the disk when this returns. One barrier serves all, so it
-  // pays to have many. Where an added entry is there already with the same content, or a removed one is gone,
-  // that is an answer and no error.
+  // pays to have many. Where an added entry is there already with the same content (and is none of the
+  // others, nor one that was added by this call), or a removed one is gone, that is an answer and no error.
   virtual std::vector<Result<Entry>> apply(std::vector<StoreChange> changes) = 0;
 
   // For messages to people.

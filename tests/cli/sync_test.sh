@@ -620,6 +620,104 @@ PYTHON
   stores same maildir a b $((50 + 2 * rounds))
 }
 
+# The same message twice in a folder is two, whatever becomes of one of them.
+part_equal() {
+  fresh equal; mkdir -p a/{cur,new,tmp}
+  local text='Subject: the same\n\ntwice\n'
+  printf "$text" >a/cur/1000000003.M3P1.a:2,S; printf "$text" >a/cur/1000000005.M5P1.a:2,S
+  run 0 sync a b; rm a/cur/*M3P1*; run 0 sync a b; [ "$(mails b)" = 1 ] || fail "one of two was deleted"
+  printf "$text" >b/cur/1000000004.M4P1.b:2,S
+  run 0 sync a b; [ "$(mails a)" = 2 ] || fail "the second one did not come"
+  # Each end removes another one of the two: one is meant to stay.
+  rm a/cur/*M5P1.a:2,S; rm b/cur/*M4P1*
+  run 0 sync a b; run 0 sync a b; says 'nothing to do'; [ "$(mails a)$(mails b)" = 11 ] || fail "$(mails a) and $(mails b) are left"
+  # In MH, new ones that are equal take the numbers of others.
+  mkdir c; printf 'Subject: one\n\n1\n' >c/1; printf 'Subject: two\n\n2\n' >c/2; run 0 sync --kind mh c d
+  mv c/1 c/3; mv c/2 c/4; printf "$text" >c/1; printf "$text" >c/2
+  run 0 sync --kind mh c d; run 0 sync --kind mh d c; says 'nothing to do'
+  [ "$(cat d/[0-9]* | grep -c twice)" = 2 ] && [ "$(ls d | wc -l)" = 4 ] || fail "not two of them came: $(ls d)"
+  # One that has got another number is the one that it was, though the first of the two is gone.
+  rm d/"$(basename "$(grep -l twice d/[0-9]* | sed -n 1p)")"; run 0 sync --kind mh c d
+  mv c/"$(basename "$(grep -l twice c/[0-9]*)")" c/9; printf 'unseen: %s\n' "$(basename "$(grep -l twice d/[0-9]*)")" >d/.mh_sequences
+  run 0 sync --kind mh c d; run 0 sync --kind mh c d; says 'nothing to do'
+  grep -q 'unseen: 9' c/.mh_sequences || fail "its flag is gone: $(cat c/.mh_sequences)"
+}
+
+# A folder that was deleted on one end while something came into it on the other is there; and can be deleted then.
+part_folder() {
+  fresh folder; stores deliver maildir a '' 1 2; stores deliver maildir a old 3 1; run 0 sync a b
+  rm -r a/.old; stores deliver maildir b old 10 1; run 0 sync a b; run 0 sync a b
+  [ "$(mails a/.old)" = 1 ] || fail "what came is gone"
+  rm -r a/.old; run 0 sync a b; run 0 sync a b; says 'nothing to do'; [ ! -e b/.old ] || fail "the folder is still there"
+}
+
+# Three in a ring: the last two have never met, but know of each other's changes.
+part_ring() {
+  fresh ring; mkdir a; ln -s old a/link; echo 1 >a/file; echo gone >a/gone; echo same >a/same
+  run 0 sync --kind tree a b; run 0 sync --kind tree c a
+  ln -sfn new a/link; echo 'number 2' >a/file; rm a/gone; run 0 sync --kind tree a b
+  echo b >b/b; echo c >c/c; run 0 sync --kind tree b c
+  [ "$(readlink c/link)" = new ] && [ "$(cat c/file)" = 'number 2' ] && [ ! -e c/gone ] || fail "an older state came back"
+  run 0 sync --kind tree c a; run 0 sync --kind tree a b; run 0 sync --kind tree b c; says 'nothing to do'
+  stores same tree a b; stores same tree b c; [ "$(ls a | wc -l)" = 5 ] || fail "conflicts: $(ls a)"
+  # And where all three change the same, it comes to an end.
+  local each round
+  for each in a b c; do ln -sfn "by $each" $each/link; echo "by $each" >$each/file; touch -d 2026-01-01 $each/file; done
+  for round in 1 2 3; do run 0 sync --kind tree a b; run 0 sync --kind tree b c; run 0 sync --kind tree c a; done
+  run 0 sync --kind tree a b; says 'nothing to do'; stores same tree a b; stores same tree b c
+}
+
+# Files that are no mailboxes of messages, and that both have changed, are kept twice.
+part_opaque() {
+  fresh opaque; mkdir a; stores deliver mbox a in 1 2; printf 'From someone, as a letter begins\n' >a/letter
+  run 0 sync --kind mbox a b; echo a >>a/letter; sleep 0.01; echo b >>b/letter
+  run 0 sync --kind mbox a b; run 0 sync --kind mbox a b; says 'nothing to do'
+  [ "$(ls a | grep -c 'letter')" = 2 ] && [ "$(cat a/letter* | sort)" = "$(cat b/letter* | sort)" ] || fail "$(ls a b)"
+}
+
+# The lock of a kin that was killed is no lock; that of another program is waited for, and told of.
+part_locked() {
+  fresh locked; stores deliver mbox a '' 1 2; run 0 sync a b; stores deliver mbox a '' 3 1
+  local dead; sleep 0 & dead=$!; wait "$dead"
+  printf '%s\nkin %s\n' "$dead" "$(hostname)" >b.lock
+  SECONDS=0; run 0 sync a b; [ "$SECONDS" -lt 5 ] || fail "it waited $SECONDS s"; [ ! -e b.lock ] || fail "the lock is still there"
+  [ -n "${KIN_TEST_LONG-}" ] || return 0
+  stores deliver mbox a '' 4 1; echo "$$" >b.lock; run 3 sync a b; says 'is locked by another program'
+  rm b.lock; run 0 sync a b; stores same mbox a b 4
+}
+
+# What changes on either end while it goes on is found.
+part_watch() {
+  fresh watch; stores deliver maildir a '' 1 3
+  mkdir b; timeout 60 "$KIN" sync --watch --interval 3600 a b >out 2>err & local pid=$!
+  trap 'kill "$pid" 2>/dev/null || true; cleanup' EXIT
+  local i
+  wait_for() { for i in $(seq 100); do [ "$(mails "$1")" = "$2" ] && return; sleep 0.1; done; fail "$(mails "$1") in $1 instead of $2"; }
+  wait_for b 3; stores deliver maildir a '' 4 2; wait_for b 5
+  stores deliver maildir b lists 6 1; wait_for a 6
+  kill -TERM "$pid"; i=0; wait "$pid" || i=$?; [ "$i" = 130 ] || fail "exit code $i"
+}
+
+# What has no room is told of, and comes when there is.
+part_full() {
+  fresh full
+  mkdir disk; mount -t tmpfs -o size=3m tmpfs disk 2>/dev/null || return 0  # root may
+  trap 'umount "$work/full/disk" 2>/dev/null || true; cleanup' EXIT
+  local kind; for kind in maildir mh mbox tree; do
+    rm -rf a "$work/.local"; find disk -mindepth 1 -delete; stores deliver $kind a box 1 3
+    [ $kind != tree ] || mkdir disk/b
+    run 0 sync --kind $kind a disk/b; cp -a disk/b before
+    head -c 2800000 /dev/zero >disk/filler; stores deliver $kind a box 4 400
+    run 3 sync --kind $kind a disk/b; says 'No space left'
+    local below=; [ $kind != mbox ] || below=/box
+    stores list $kind before$below | sort >was; stores list $kind disk/b$below | sort >is
+    [ "$(comm -23 was is | wc -l)" = 0 ] || fail "$kind: $(comm -23 was is | wc -l) are gone from a full disk"
+    rm disk/filler; run 0 sync --kind $kind a disk/b; run 0 sync --kind $kind a disk/b; says 'nothing to do'
+    stores same $kind a$below disk/b$below 40$([ $kind = tree ] && echo 4 || echo 3); rm -r before
+  done
+  umount disk
+}
+
 part_bad_input() {
   fresh bad; stores deliver maildir a '' 1 3; cp -r a before
   run 14 sync none/store a; says 'No such file'
@@ -772,6 +870,7 @@ PYTHON
   [ "$code" = 0 ] || fail "exit code $code"; says 'nothing to do'
 }
 
-parts=(kinds output conflict directory_conflict dry one_way deletions other_directory left_over status foreign cut kill meanwhile bad_input unreadable)
+parts=(kinds output conflict directory_conflict dry one_way deletions other_directory left_over equal folder ring opaque status
+  locked watch full foreign cut kill meanwhile bad_input unreadable)
 [ "$#" = 0 ] || parts=("$@")
 for part in "${parts[@]}"; do "part_$part"; done

@@ -53,9 +53,14 @@ struct Known {
   explicit Known(const Stored& stored)
       : kind(find_store_kind(stored.kind)), store(value_of(kind->open(stored.root.path()))) {}
 
-  ScanCounts scan() {
+  ScanCounts scan(const std::function<void()>& on_content = {}) {
     skipped.clear();
     ScanObserver observer;
+    if (on_content)
+      observer.on_content = [&](const ObjectId&, ByteView) -> Result<void> {
+        on_content();
+        return {};
+      };
     observer.on_skipped = [&](const std::string& what, const Error& error) {
       skipped.insert(what);
       messages += error.message() + "\n";
@@ -130,6 +135,39 @@ TEST_CASE("what is below a directory that cannot be read keeps its last known st
       CHECK(known.scan().removed > 0);
       CHECK(known.replica->live_items() < items);
     }
+}
+
+TEST_CASE("a message that moves to where was looked already is no deletion", "[sync]") {
+  const Stored stored(GENERATE("maildir", "mh"));
+  INFO(stored.kind);
+  Known known(stored);
+  known.scan();
+  // While a message of a folder in between is read, that of the last one moves to the first.
+  stored.add("at/one/two", "second");
+  const bool is_maildir = stored.kind == "maildir";
+  const std::string from = stored.root / (is_maildir ? "other/cur/first.host:2,S" : "other/1");
+  const std::string to = stored.root / (is_maildir ? "at/one/cur/moved.host:2,S" : "at/one/7");
+  const ScanCounts counts = known.scan([&] {
+    if (fs::exists(from)) fs::rename(from, to);
+  });
+  CHECK(counts.added == 2);
+  CHECK(counts.removed == 1);
+  CHECK(known.scan().added == 0);
+  CHECK(known.scan().removed == 0);
+}
+
+TEST_CASE("a deletion is noted, and once", "[sync]") {
+  const Stored stored(GENERATE("maildir", "mh", "tree"));
+  INFO(stored.kind);
+  Known known(stored);
+  stored.add("other", "second");
+  known.scan();
+  fs::remove(stored.root / (stored.kind == "maildir" ? "other/cur/first.host:2,S"
+                            : stored.kind == "mh"    ? "other/1"
+                                                     : "other/first"));
+  CHECK(known.scan().removed == 1);
+  const ScanCounts again = known.scan();
+  CHECK(again.removed + again.added + again.changed == 0);
 }
 
 TEST_CASE("a directory that never could be read is named, and comes in once it can be", "[sync]") {

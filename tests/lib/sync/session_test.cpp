@@ -397,6 +397,22 @@ TEST_CASE("a rehearsal changes nothing on either end", "[sync]") {
   require_same(a, b);
 }
 
+TEST_CASE("a rehearsal tells the bytes that it takes", "[sync]") {
+  SyncEndForTest a, b;
+  fill(a.store, 50);
+  exchange(a, b);
+  SyncEndForTest& giver = GENERATE(true, false) ? a : b;
+  for (std::uint64_t i = 0; i < 40; ++i)
+    giver.store.put_message("", "new" + std::to_string(i), std::string(as_text(random_bytes(i, 2'000))));
+  SessionOptions options;
+  options.dry_run = true;
+  const sync::SessionOutcome planned = exchange(a, b, options).outcome;
+  const std::uint64_t real = exchange(a, b).bytes;
+  const std::uint64_t told = planned.planned_bytes_in + planned.planned_bytes_out;
+  CHECK(told <= real);
+  CHECK(told > real - 2'000);
+}
+
 TEST_CASE("a mirror is as its source, whichever end begins", "[sync]") {
   for (const bool pull : {false, true}) {
     SyncEndForTest source, target;
@@ -1060,6 +1076,40 @@ TEST_CASE("a large message goes on where it was cut off", "[sync]") {
   REQUIRE_FALSE(rest.error);
   require_same(a, b);
   CHECK(rest.bytes < 600'000 - 400'000 + 35'000);
+}
+
+TEST_CASE("a cut costs 32 KiB at most, whatever was sent before", "[sync]") {
+  const auto prepare = [](SyncEndForTest& a, SyncEndForTest& b) {
+    fill(a.store, 3);
+    exchange(a, b);
+    // By these, a parcel holds much; and then it cannot.
+    for (int i = 0; i < 100; ++i) {
+      std::string log;
+      for (int line = 0; line < 400; ++line)
+        log += "line " + std::to_string(line) + " of a log that says the same\n";
+      a.store.put_message("", "log" + std::to_string(i), log + std::to_string(i));
+    }
+    for (std::uint64_t i = 0; i < 6; ++i)
+      a.store.put_message("", "small" + std::to_string(i), std::string(as_text(random_bytes(i, 30'000))));
+    a.store.put_message("", "large", std::string(as_text(random_bytes(9, 600'000))));
+  };
+  std::uint64_t whole = 0;
+  {
+    SyncEndForTest a, b;
+    prepare(a, b);
+    whole = exchange(a, b).bytes;
+  }
+  for (std::uint64_t cut_after = 3'000; cut_after < whole; cut_after += 41'003) {
+    INFO("cut after " << cut_after << " of " << whole);
+    SyncEndForTest a, b;
+    prepare(a, b);
+    const auto cut = exchange(a, b, {}, cut_after);
+    REQUIRE(cut.error);
+    const auto rest = exchange(a, b);
+    REQUIRE_FALSE(rest.error);
+    require_same(a, b);
+    CHECK(cut.bytes + rest.bytes <= whole + (32 << 10));
+  }
 }
 
 TEST_CASE("what a store refuses is tried again, and not taken as done", "[sync]") {
