@@ -272,6 +272,8 @@ if(CMAKE_CXX_FLAGS MATCHES fsanitize)
   set_property(TEST cli_explain APPEND PROPERTY ENVIRONMENT KIN_SANITIZED=1)
 endif()
 set_tests_properties(cli_interrupt cli_museum PROPERTIES LABELS slow)
+# Hundreds of processes, which take their time under sanitizers.
+set_tests_properties(cli_sync PROPERTIES TIMEOUT 1800)
 
 # What libarchive forgets of a failed export is known by its name, which only the slow way up the stack finds.
 set_property(TEST cli_export APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=fast_unwind_on_malloc=0)
