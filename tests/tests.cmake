@@ -275,6 +275,13 @@ set_tests_properties(cli_interrupt cli_museum PROPERTIES LABELS slow)
 # Hundreds of processes, which take their time under sanitizers.
 set_tests_properties(cli_sync PROPERTIES TIMEOUT 1800)
 
+# With many more seeds, rounds and kills (KIN_TEST_LONG, which scripts/test sets for these).
+add_test(NAME cli_sync_long COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/sync_test.sh locked kill meanwhile random)
+add_test(NAME cli_repair_long COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/repair_test.sh)
+add_test(NAME cli_drill_long COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/drill_test.sh)
+set_tests_properties(cli_sync_long cli_repair_long cli_drill_long PROPERTIES LABELS long TIMEOUT 3600 ENVIRONMENT
+  "KIN=$<TARGET_FILE:kin>")
+
 # What libarchive forgets of a failed export is known by its name, which only the slow way up the stack finds.
 set_property(TEST cli_export APPEND PROPERTY ENVIRONMENT ASAN_OPTIONS=fast_unwind_on_malloc=0)
 

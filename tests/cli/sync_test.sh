@@ -718,6 +718,16 @@ part_full() {
   umount disk
 }
 
+# Random changes on both ends, and ends that are killed: tests/cli/sync_random.py.
+part_random() {
+  fresh random; local kind first=1 seeds=4
+  [ -z "${KIN_TEST_LONG-}" ] || { seeds=150; first=$((RANDOM * 1000)); }
+  for kind in maildir mh; do
+    TMPDIR=$PWD python3 -B "$root/tests/cli/sync_random.py" "$KIN" $kind $first $seeds || fail "$kind"
+    TMPDIR=$PWD python3 -B "$root/tests/cli/sync_random.py" "$KIN" $kind $((first + 500)) $seeds 0.3 || fail "$kind, killed"
+  done
+}
+
 part_bad_input() {
   fresh bad; stores deliver maildir a '' 1 3; cp -r a before
   run 14 sync none/store a; says 'No such file'
@@ -871,6 +881,6 @@ PYTHON
 }
 
 parts=(kinds output conflict directory_conflict dry one_way deletions other_directory left_over equal folder ring opaque status
-  locked watch full foreign cut kill meanwhile bad_input unreadable)
+  locked watch full foreign cut kill meanwhile random bad_input unreadable)
 [ "$#" = 0 ] || parts=("$@")
 for part in "${parts[@]}"; do "part_$part"; done
