@@ -6,7 +6,9 @@ add_library(catch_main OBJECT tests/support/test_main.cpp)
 target_compile_options(catch_main PRIVATE -w -O0 -fno-sanitize=address,undefined)
 
 # What content the tests are made with: under sanitizers, making it took longer than the tests, so it is optimised.
-add_library(test_data STATIC tests/support/edits.cpp tests/support/random_bytes.cpp)
+add_library(test_data STATIC tests/support/edits.cpp tests/support/random_bytes.cpp tests/support/source_directory.cpp)
+set_source_files_properties(tests/support/source_directory.cpp PROPERTIES
+  COMPILE_DEFINITIONS "KIN_SOURCE_DIRECTORY=\"${CMAKE_SOURCE_DIR}\"" SKIP_UNITY_BUILD_INCLUSION ON)
 target_compile_options(test_data PRIVATE -O2)
 target_link_libraries(test_data PUBLIC kin_settings)
 
@@ -91,7 +93,6 @@ target_compile_options(kin_tests PRIVATE ${test_options})
 target_precompile_headers(kin_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
 target_link_libraries(kin_tests PRIVATE kin_settings catch_main test_data kin_store kin_lib)
 optimised_first(kin_tests test_data kin_store kin_lib)
-target_compile_definitions(kin_tests PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
 # Each test is in one of these; a new tag needs no thought. Those tagged [alone] are started by others, in processes of
 # their own.
 add_test(NAME unit_crash COMMAND kin_tests "[crash]")
@@ -134,7 +135,6 @@ target_compile_options(deflate_tests PRIVATE ${test_options})
 target_precompile_headers(deflate_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
 target_link_libraries(deflate_tests PRIVATE kin_settings catch_main test_data kin_formats kin_lib PkgConfig::zlib)
 optimised_first(deflate_tests test_data kin_formats kin_lib)
-target_compile_definitions(deflate_tests PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
 add_test(NAME unit_deflate COMMAND deflate_tests "~[producers]~[thorough]")
 add_test(NAME unit_deflate_thorough COMMAND deflate_tests "[thorough]")
 # Every encoder at every level: minutes under sanitizers, which damaged streams and fuzzing serve better.
@@ -192,7 +192,6 @@ add_executable(container_tests
 target_compile_options(container_tests PRIVATE ${test_options})
 target_precompile_headers(container_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
 target_link_libraries(container_tests PRIVATE kin_settings catch_main test_data kin_formats kin_store kin_lib)
-target_compile_definitions(container_tests PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
 optimised_first(container_tests test_data kin_formats kin_store kin_lib)
 # The thread sanitizer has nothing to find where there is one thread, and takes many times as long to say so.
 if(CMAKE_CXX_FLAGS MATCHES fsanitize=thread)
@@ -219,7 +218,6 @@ add_dependencies(unit_tests container_tests)
 # What small corpora take, to the byte: tests/ratio/results.csv. Slow under sanitizers, where it would count the same.
 add_executable(ratio_test tests/ratio/corpora.cpp tests/ratio/ratio_test.cpp)
 target_link_libraries(ratio_test PRIVATE kin_settings test_data kin_store kin_lib PkgConfig::zstd)
-target_compile_definitions(ratio_test PRIVATE KIN_SOURCE_DIRECTORY="${CMAKE_SOURCE_DIR}")
 add_test(NAME ratio COMMAND ratio_test)
 set_tests_properties(ratio PROPERTIES LABELS slow SKIP_RETURN_CODE 77)
 

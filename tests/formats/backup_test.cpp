@@ -9,6 +9,7 @@
 #include "tests/support/memory_resume_log.h"
 #include "tests/support/opened_container.h"
 #include "tests/support/random_bytes.h"
+#include "tests/support/source_directory.h"
 
 #include <catch2/catch.hpp>
 
@@ -366,7 +367,7 @@ void make_at_random(const TempDir& dir, Random& random, int count) {
       ("zip -q -LEVEL z.zip a b && (printf 'From: a\\nSubject: b\\nContent-Transfer-Encoding: base64\\n\\n';"
        " base64 z.zip) >OUT; rm z.zip"),
   };
-  const std::string pages = KIN_SOURCE_DIRECTORY "/docs/";
+  const std::string pages = source_directory() + "/docs/";
   for (int i = 0; i < count; ++i) {
     for (const char* name : {"a", "b", "c"}) {
       static const char* const kPages[] = {"cli.md", "format.md", "similarity.md", "architecture.md"};

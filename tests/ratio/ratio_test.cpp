@@ -12,6 +12,7 @@
 #include "store/repository.h"
 #include "tests/ratio/corpora.h"
 #include "tests/support/memory_resume_log.h"
+#include "tests/support/source_directory.h"
 #include "tests/support/temp_dir.h"
 
 #include <fmt/core.h>
@@ -26,8 +27,8 @@
 namespace kin::testing {
 namespace {
 
-constexpr const char* kResults = KIN_SOURCE_DIRECTORY "/tests/ratio/results.csv";
-constexpr const char* kTexts = KIN_SOURCE_DIRECTORY "/tests/ratio/corpus";
+const std::string kResults = source_directory() + "/tests/ratio/results.csv";
+const std::string kTexts = source_directory() + "/tests/ratio/corpus";
 constexpr int kSkipped = 77;
 
 struct NamedEffort {

@@ -5,6 +5,7 @@
 #include "lib/base/file.h"
 #include "tests/support/expect.h"
 #include "tests/support/random_bytes.h"
+#include "tests/support/source_directory.h"
 #include "tests/support/temp_dir.h"
 
 #include <zlib.h>
@@ -56,7 +57,7 @@ inline Bytes real_text(std::size_t size) {
   std::vector<std::filesystem::path> files;
   for (const char* folder : {"lib", "store", "formats", "docs", "tests"})
     for (const auto& entry :
-         std::filesystem::recursive_directory_iterator(std::filesystem::path(KIN_SOURCE_DIRECTORY) / folder))
+         std::filesystem::recursive_directory_iterator(std::filesystem::path(source_directory()) / folder))
       if (entry.is_regular_file() && (entry.path().extension() == ".cpp" ||
                                       entry.path().extension() == ".h" || entry.path().extension() == ".md"))
         files.push_back(entry.path());

@@ -9,6 +9,7 @@
 #include "tests/support/expect.h"
 #include "tests/support/memory_resume_log.h"
 #include "tests/support/random_bytes.h"
+#include "tests/support/source_directory.h"
 #include "tests/support/temp_dir.h"
 #include "tests/support/test_repository.h"
 
@@ -423,7 +424,7 @@ TEST_CASE("a delta takes at most twice what xdelta3 -9 makes of the same pair", 
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    const Bytes base = value_of(read_file(KIN_SOURCE_DIRECTORY "/" + names[seed % names.size()], 1 << 20));
+    const Bytes base = value_of(read_file(source_directory() + "/" + names[seed % names.size()], 1 << 20));
     const Bytes content = edit(base, random, 1 + static_cast<int>(random.below(12)));
     const auto encoding = encoder.compress_delta(base, content, true);
     REQUIRE(encoding);
