@@ -84,14 +84,15 @@ Result<std::set<ObjectId>> find_bad_packs(Repository& repository, const RepairOb
   return bad;
 }
 
-// So that nobody adopts the packs, and a prune removes it all. Counts as no prune.
+// So that nobody adopts the packs, and the next prune but one removes it all. Counts as no prune, so that it
+// is as if the next one had marked them.
 Result<void> give_up(Repository& repository, const std::set<ObjectId>& packs,
                      const std::set<SnapshotId>& forgotten) {
   if (packs.empty() && forgotten.empty()) return {};
   Backend& backend = repository.backend();
   KIN_TRY_ASSIGN(StoredMarks stored, read_marks(backend, repository.sealer(), [](const Error&) {}));
-  for (const ObjectId& pack : packs) stored.marks.packs.emplace(pack, stored.marks.generation);
-  for (const SnapshotId& id : forgotten) stored.marks.forgotten.emplace(id, stored.marks.generation);
+  for (const ObjectId& pack : packs) stored.marks.packs.emplace(pack, stored.marks.generation + 1);
+  for (const SnapshotId& id : forgotten) stored.marks.forgotten.emplace(id, stored.marks.generation + 1);
   KIN_TRY_ASSIGN(const std::string name, put_marks(backend, repository.sealer(), stored.marks));
   for (const std::string& older : stored.names)
     if (older != name) KIN_TRY(backend.remove({FileKind::mark, older}));
@@ -102,19 +103,25 @@ Result<void> give_up(Repository& repository, const std::set<ObjectId>& packs,
 Result<void> replace_packs(Repository& repository, std::set<ObjectId> packs, bool dry_run,
                            const RepairObserver& observer, const std::stop_token& stop, PackRepair& out) {
   KIN_TRY_ASSIGN(const BlocksByPack blocks, listed_blocks(repository, packs));
+  std::set<ObjectId> there;
   std::uint64_t done = 0;
   for (const auto& [pack, listed] : blocks) {
     observer.on_progress("saving what is sound", done++, blocks.size());
     if (stop.stop_requested()) return repair_interrupted();
     const auto file = repository.backend().get({FileKind::pack, pack.hex()});
     if (!file && !is_damage(file.error())) return file.error();
+    // One that is missing may be put back; then it is adopted.
+    if (file || file.error().code() != ErrorCode::not_found) there.insert(pack);
     KIN_TRY(save_blocks(repository, file ? *file : Bytes(), listed, dry_run, out));
   }
   if (dry_run) return {};
   KIN_TRY(repository.flush());
   // Of a plain repository's pack that had damage between its blocks, the new one is the old one as it was.
-  for (const ObjectId& healed : repository.written_packs()) packs.erase(healed);
-  KIN_TRY(give_up(repository, packs, {}));
+  for (const ObjectId& healed : repository.written_packs()) {
+    packs.erase(healed);
+    there.erase(healed);
+  }
+  KIN_TRY(give_up(repository, there, {}));
   KIN_TRY(repository.drop_from_index(packs, stop));
   return repository.refresh_index();
 }
@@ -124,6 +131,9 @@ Result<std::set<ObjectId>> packs_without_bases(Repository& repository, const Rep
                                                const std::stop_token& stop) {
   std::set<ObjectId> out;
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, repository.backend().list(FileKind::index));
+  // Who writes meanwhile lists a base before, or with, what leans on it: so what is listed by now has its
+  // bases.
+  KIN_TRY(repository.refresh_index());
   for (std::size_t done = 0; const FileInfo& file : files) {
     observer.on_progress("looking for bases", done++, files.size());
     if (stop.stop_requested()) return repair_interrupted();
@@ -145,6 +155,7 @@ Result<std::set<ObjectId>> packs_without_bases(Repository& repository, const Rep
 Result<PackRepair> repair_packs(Repository& repository, bool dry_run, const RepairObserver& observer,
                                 const std::stop_token& stop) {
   PackRepair out;
+  KIN_TRY(repository.refresh_index());  // a prune may have removed packs since
   KIN_TRY_ASSIGN(std::set<ObjectId> bad, find_bad_packs(repository, observer, stop, out));
   KIN_TRY_ASSIGN(std::set<ObjectId> baseless, packs_without_bases(repository, observer, stop));
   bad.merge(baseless);

@@ -496,6 +496,7 @@ Result<void> Repository::forget_snapshot(const SnapshotId& id) {
 
 Result<void> Repository::set_aside_snapshot(const SnapshotId& id) {
   KIN_TRY(require_writable());
+  if (load_snapshot(id)) return {};  // the disk had a bad moment
   const FileName from{FileKind::snapshot, id.hex()}, to{FileKind::forgotten, id.hex()};
   const auto file = backend_->get(from);
   if (!file && !is_damage(file.error())) return file.error();
