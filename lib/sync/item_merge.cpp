@@ -50,15 +50,16 @@ Merged merge_live(const Item* base, const Item& ours, const Item& theirs) {
       const bool ours_wins = rank(ours) > rank(theirs);
       return {ours_wins ? ours : theirs, ours_wins ? theirs : ours};
     }
+    // Of two modes, the one that permits less.
     const bool theirs_changed = base == nullptr
-                                    ? std::pair(theirs.time, theirs.mode) > std::pair(ours.time, ours.mode)
+                                    ? std::pair(theirs.time, ours.mode) > std::pair(ours.time, theirs.mode)
                                     : !same_state(*base, theirs);
     return {theirs_changed ? theirs : ours, {}};
   }
   Item item = ours;
   item.flags = merge_flags(base, ours.flags, theirs.flags);
   item.words = merge_words(base, ours.words, theirs.words);
-  if (base == nullptr) item.mode = std::max(ours.mode, theirs.mode);
+  if (base == nullptr) item.mode = std::min(ours.mode, theirs.mode);
   if (base != nullptr && base->mode == ours.mode) item.mode = theirs.mode;
   return {item, {}};
 }

@@ -61,12 +61,17 @@ Result<void> lock_file(int fd, short type, const Place& place, Clock::time_point
   }
 }
 
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+// Where a process has its number: on which machine, since when it runs, and in which container.
+std::string process_space() {
+  const auto boot = read_file("/proc/sys/kernel/random/boot_id", 100);
+  char container[100];
+  const ssize_t size = ::readlink("/proc/self/ns/pid", container, sizeof container);
+  if (!boot || boot->empty() || size <= 0) return "";
+  return fmt::format("{} {}", as_text(ByteView(*boot).first(boot->size() - 1)),
+                     std::string_view(container, static_cast<std::size_t>(size)));
 }
 
-std::string dotlock_text() { return fmt::format("{}\nkin {}\n", ::getpid(), host_name()); }
+std::string dotlock_text() { return fmt::format("{}\nkin {}\n", ::getpid(), process_space()); }
 
 // One of a kin on this machine that was killed.
 bool is_abandoned(const Place& place) {
@@ -77,8 +82,9 @@ bool is_abandoned(const Place& place) {
   const std::string_view text = as_text(ByteView(bytes).first(*size));
   pid_t process = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), process);
-  return error == std::errc() && process > 0 &&
-         text.substr(static_cast<std::size_t>(end - text.data())) == fmt::format("\nkin {}\n", host_name()) &&
+  return error == std::errc() && process > 0 && !process_space().empty() &&
+         text.substr(static_cast<std::size_t>(end - text.data())) ==
+             fmt::format("\nkin {}\n", process_space()) &&
          ::kill(process, 0) != 0 && errno == ESRCH;
 }
 

@@ -86,6 +86,7 @@ class Scan {
 
   // A message may have moved from a folder that was still to be looked at to one that no longer was.
   Result<void> look_for_moved() {
+    KIN_TRY(replica_.commit(false));  // rows are read as they were committed
     for (const auto& [folder, fingerprint] : std::map(looked_at_)) KIN_TRY(scan_folder(folder, fingerprint));
     return {};
   }
@@ -113,6 +114,7 @@ class Scan {
     Departed& departed = departed_[folder];
     departed.missing = std::move(missing_);  // of a later look, what is missing still
     departed.replaced.merge(replaced_);
+    holds_replaced_ |= !departed.replaced.empty();
     const bool is_done = departed.missing.empty() && departed.replaced.empty();
     if (is_done) departed_.erase(folder);
     // Until what departed is noted, the folder is one that has changed.
@@ -374,8 +376,12 @@ class Scan {
     if (observer_.on_skipped) observer_.on_skipped(what, error);
   }
 
+  // Not while a row says that another is at the place of one whose removal is not noted yet: who is killed
+  // then would never note it.
   Result<void> commit_some() {
-    return replica_.uncommitted_bytes() < kCommitBytes ? Result<void>() : replica_.commit(false);
+    const bool may_commit = replaced_.empty() && !holds_replaced_;
+    return !may_commit || replica_.uncommitted_bytes() < kCommitBytes ? Result<void>()
+                                                                      : replica_.commit(false);
   }
 
   SyncStore& store_;
@@ -386,6 +392,7 @@ class Scan {
   ScanCounts counts_;
   // Of the folder that is being looked at: entries that are not there, and those that were replaced.
   std::map<std::string, SeenEntry> missing_, replaced_;
+  bool holds_replaced_ = false;                                    // of some folder
   std::map<std::string, Departed> departed_;                       // of all folders
   std::map<std::string, std::optional<std::uint64_t>> looked_at_;  // their fingerprints then
 };

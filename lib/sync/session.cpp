@@ -193,7 +193,9 @@ Result<void> Session::begin() {
   const bool compare = options_.compare;
   peer_.was_compared = compare;
   const bool was_asked_for = options_.is_initiator ? ours_.compare : theirs_.compare;
-  peer_.history_counts = !was_asked_for && options_.direction == Direction::both;
+  // One that has a new name was restored from an older state, and has given some stamps twice.
+  const bool are_known = ours_.seen.last(ours_.replica) > 0 && theirs_.seen.last(theirs_.replica) > 0;
+  peer_.history_counts = !was_asked_for && are_known && options_.direction == Direction::both;
 
   Incoming::Observer in;
   in.on_change = observer_.on_received;

@@ -679,7 +679,7 @@ part_opaque() {
 part_locked() {
   fresh locked; stores deliver mbox a '' 1 2; run 0 sync a b; stores deliver mbox a '' 3 1
   local dead; sleep 0 & dead=$!; wait "$dead"
-  printf '%s\nkin %s\n' "$dead" "$(hostname)" >b.lock
+  printf '%s\nkin %s %s\n' "$dead" "$(cat /proc/sys/kernel/random/boot_id)" "$(readlink /proc/self/ns/pid)" >b.lock
   SECONDS=0; run 0 sync a b; [ "$SECONDS" -lt 5 ] || fail "it waited $SECONDS s"; [ ! -e b.lock ] || fail "the lock is still there"
   [ -n "${KIN_TEST_LONG-}" ] || return 0
   stores deliver mbox a '' 4 1; echo "$$" >b.lock; run 3 sync a b; says 'is locked by another program'
@@ -690,7 +690,7 @@ part_locked() {
 part_watch() {
   fresh watch; stores deliver maildir a '' 1 3
   mkdir b; timeout 60 "$KIN" sync --watch --interval 3600 a b >out 2>err & local pid=$!
-  trap 'kill "$pid" 2>/dev/null || true; cleanup' EXIT
+  trap 'kill "${pid-}" 2>/dev/null || true; cleanup' EXIT
   local i
   wait_for() { for i in $(seq 100); do [ "$(mails "$1")" = "$2" ] && return; sleep 0.1; done; fail "$(mails "$1") in $1 instead of $2"; }
   wait_for b 3; stores deliver maildir a '' 4 2; wait_for b 5

@@ -761,8 +761,7 @@ TEST_CASE("each mbox below a directory is a folder, and nothing else is", "[sync
   put(directory / "lists/kin", with_crlf(kLf));
   put(directory / "notes.txt", "no mbox");
   put(directory / "only/text", "no mbox");
-  for (const char* const name : {".hidden", "inbox.msf", "old~", "x.lock"})
-    put(directory / name, kLf);
+  for (const char* const name : {".hidden", "inbox.msf", "old~", "x.lock"}) put(directory / name, kLf);
   put(outside / "box", kLf);
   std::filesystem::create_symlink(outside / "box", directory / "link");
   std::filesystem::create_directory_symlink(outside.path(), directory / "lists/away");
