@@ -89,13 +89,13 @@ run 13 -r hurt restore latest -t partial
 says "is missing"
 for target in packs index snapshots; do
   damaged
-  file=$(find "hurt/$target" -type f -size +0 | sort | head -1)
+  file=$(find "hurt/$target" -type f -size +0 | sort | sed -n 1p)
   size=$(stat -c %s "$file")
   flip "$file" $((size / 2))
   run 13 -r hurt check --read-data
   says "$(basename "$file" | cut -c1-8)"
   damaged
-  file=$(find "hurt/$target" -type f -size +0 | sort | head -1)
+  file=$(find "hurt/$target" -type f -size +0 | sort | sed -n 1p)
   truncate -s $((size - 5)) "$file"
   run 13 -r hurt check --read-data
   says "$(basename "$file" | cut -c1-8)"
@@ -120,7 +120,7 @@ same tree rebuilt/tree
 rm -rf many && mkdir many && for i in 1 2 3 4 5; do head -c 400000 /dev/urandom >"many/$i"; done
 run 0 -r headers init --plain
 run 0 -r headers backup many
-pack=$(find headers/packs -type f -size +1000k | head -1)
+pack=$(find headers/packs -type f -size +1000k | sed -n 1p)
 flip "$pack" 40
 run 13 -r headers restore latest -t before
 run 13 -r headers repair index
@@ -134,7 +134,7 @@ run 0 -r plain ls latest
 grep -q "here/tmp/one" out && grep -q "tree/file" out || fail "one of two sources is missing"
 # A newest snapshot that is damaged is not passed over for an older one.
 damaged; sleep 1; run 0 -r hurt backup tree
-newest=$(ls -t hurt/snapshots | head -1)
+newest=$(ls -t hurt/snapshots | sed -n 1p)
 flip "hurt/snapshots/$newest" 50
 run 13 -r hurt restore latest -t older
 says "${newest:0:8}"

@@ -67,7 +67,7 @@ for what in directory loop; do
 done
 # With a directory that is not empty in its place, a segment is named, and the new index is whole.
 damaged
-file=$(find "$work/hurt/index" -type f | head -1)
+file=$(find "$work/hurt/index" -type f | sed -n 1p)
 replace "$file" directory && touch "$file/something"
 run 1 -r hurt repair index
 says "the new index is complete, but"
@@ -81,7 +81,7 @@ damaged
 seq 5 >>tree/numbers
 run 0 -r hurt backup tree
 newest=$(bounded -r hurt --json snapshots --latest 1 | python3 -c 'import json; print(json.loads(input())["id"])')
-old=$(ls hurt/snapshots | grep -v "$newest" | head -1)
+old=$(ls hurt/snapshots | grep -v "$newest" | sed -n 1p)
 flip "hurt/snapshots/$old" 30
 for command in "ls latest" "restore latest -t latest" "dump latest tree/numbers" "diff $newest latest" "tag --add x latest"; do
   run 13 -r hurt $command
@@ -218,7 +218,7 @@ done
 # by another.
 rm -rf away cache && run 0 -r away init
 run 0 -r away backup old new
-pack=$(find away/packs -type f -size +200k | head -1)
+pack=$(find away/packs -type f -size +200k | sed -n 1p)
 name=$(basename "$pack")
 run 0 -r away stats
 mv "$pack" kept

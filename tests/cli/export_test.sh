@@ -114,7 +114,7 @@ run 0 backup tree
 
 # A part, one file, stdout, JSON.
 run 0 export latest:tree/deep/plain -f part.tar
-[ "$(tar -tf part.tar | head -n 1)" = numbers ] && [ "$(tar -tf part.tar | wc -l)" = 2 ] || fail "a part"
+[ "$(tar -tf part.tar | sed -n 1p)" = numbers ] && [ "$(tar -tf part.tar | wc -l)" = 2 ] || fail "a part"
 run 0 export latest:tree/numbers -f one.zip
 "$KIN" export latest --format tar.gz -f - 2>/dev/null | tar -tzf - >list || fail "stdout is no archive"
 grep -q '^tree/numbers$' list || fail "names do not begin at the root"
@@ -136,7 +136,7 @@ says "give --format"
 run 2 export latest -f x.tar --format exe
 run 14 export latest:nowhere -f no.tar
 run 14 export latest -f missing/no.tar
-pack=$(find repo/packs -type f -size +100k | head -n 1)
+pack=$(find repo/packs -type f -size +100k | sed -n 1p)
 mv "$pack" aside
 run 13 export latest -f broken.tar.gz
 mv aside "$pack"

@@ -36,7 +36,7 @@ run 0 --json snapshots
 [ "$(field time)" = 2020-05-06T07:08:09.000000000Z ] || fail "the snapshot's time is not the archive's"
 grep -qF "$work/all.tar" out || fail "the snapshot does not name the archive"
 run 0 backup tree
-run 0 diff --metadata "$(sed -n 's/.*"short_id":"\([0-9a-f]*\)".*/\1/p' <("$KIN" --json snapshots) | head -n 1)" latest
+run 0 diff --metadata "$(sed -n 's/.*"short_id":"\([0-9a-f]*\)".*/\1/p' <("$KIN" --json snapshots) | sed -n 1p)" latest
 grep -qE '^[-+MTU] ' out && fail "a backup of the same tree differs"
 for end in tar.zst tar.xz cpio.gz; do
   run 0 export latest -f "round.$end"

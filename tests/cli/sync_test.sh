@@ -823,7 +823,7 @@ part_unreadable() {
     chmod 700 x/lost+found; rmdir x/lost+found; rm -rf there/mirror
     # A file that never could be read does not go from a mirror either.
     if [ "$kind" != mbox ]; then
-      closed_file=$(find x -type f ! -name '.*' | LC_ALL=C sort | head -n 1)
+      closed_file=$(find x -type f ! -name '.*' | LC_ALL=C sort | sed -n 1p)
       cp -rp x open; shut "$closed_file"
       code=0; "${as_nobody[@]}" --state "$PWD/state/other" --mirror --allow-deletes x open >out 2>err || code=$?
       [ "$code" = 1 ] || fail "$kind: exit code $code for a mirror of a file that cannot be read"
