@@ -77,7 +77,7 @@ says "need a newer kin"
 
 # Damage, kind by kind.
 damaged() { rm -rf hurt cache && cp -a plain hurt; }
-pack() { find "hurt/packs" -type f | sort | head -1; }
+pack() { find "hurt/packs" -type f | sort | sed -n 1p; }
 damaged; flip hurt/config 60
 run 13 -r hurt snapshots
 damaged; : >hurt/config

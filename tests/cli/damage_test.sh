@@ -25,7 +25,7 @@ for folder in keys packs index snapshots; do
   for what in directory fifo loop dangling; do
     damaged
     # Of the packs the smallest, which has the trees.
-    file=$(find "$work/hurt/$folder" -type f -printf '%s %p\n' | sort -n | head -1 | cut -d' ' -f2)
+    file=$(find "$work/hurt/$folder" -type f -printf '%s %p\n' | sort -n | sed -n 1p | cut -d' ' -f2)
     id=$(basename "$file")
     replace "$file" $what
     for password in first second; do

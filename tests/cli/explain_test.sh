@@ -39,7 +39,7 @@ content = open("tree/huge.bin", "rb").read()
 open("tree/huge.bin", "wb").write(content[:5000000] + b"inserted" + content[5000000:])
 END
 run 0 backup tree
-first=$("$KIN" --json snapshots | head -1 | python3 -c 'import json,sys; print(json.load(sys.stdin)["id"])')
+first=$("$KIN" --json snapshots | sed -n 1p | python3 -c 'import json,sys; print(json.load(sys.stdin)["id"])')
 
 # The last line of out, as `it`, must be so.
 true_of() { python3 -c 'import json,sys; it = json.loads(open("out").readlines()[-1]); sys.exit(not ('"$1"'))' || fail "not so: $1"; }

@@ -100,7 +100,7 @@ says "cannot make pages/page.html"
 run 10 -r nowhere report
 
 # A snapshot that is gone leaves what others lean on: only a base now.
-first=$("$KIN" -r repo --json snapshots | head -1 | python3 -c 'import json, sys; print(json.loads(sys.stdin.readline())["id"])')
+first=$("$KIN" -r repo --json snapshots | sed -n 1p | python3 -c 'import json, sys; print(json.loads(sys.stdin.readline())["id"])')
 rm "repo/snapshots/$first"
 run 0 --json -r repo report
 true_of 'it["bases_only"]["objects"] == 1 and near(it["bases_only"]["stored_size"], 300000)'
