@@ -101,7 +101,8 @@ add_test(NAME unit_index COMMAND kin_tests "[feature_index],[feature_page],[feat
 add_test(NAME unit_repository COMMAND kin_tests "[repository]~[crash]")
 add_test(NAME unit_others COMMAND kin_tests
   "~[crash]~[engine]~[tree]~[feature_index]~[feature_page]~[feature_table]~[object_index]~[repository]~[alone]")
-add_custom_target(unit_tests DEPENDS kin_tests)
+add_custom_target(sanitized_tests DEPENDS kin_tests)
+add_custom_target(plain_tests DEPENDS kin)
 
 # Sync: its engine with stores in memory, and each kind of store on the disk.
 add_executable(sync_tests
@@ -122,7 +123,7 @@ target_precompile_headers(sync_tests PRIVATE <catch2/catch.hpp> <fmt/core.h>)
 target_link_libraries(sync_tests PRIVATE kin_settings catch_main test_data kin_store kin_lib)
 optimised_first(sync_tests test_data kin_store kin_lib)
 add_test(NAME unit_sync COMMAND sync_tests "[sync]")
-add_dependencies(unit_tests sync_tests)
+add_dependencies(sanitized_tests sync_tests)
 
 # The deflate engine, in a program of its own: zlib is linked here to have streams to open.
 add_executable(deflate_tests
@@ -145,7 +146,7 @@ set_tests_properties(unit_deflate_producers PROPERTIES LABELS slow)
 foreach(part crash deflate engine index others repository)
   set_tests_properties(unit_${part} PROPERTIES ENVIRONMENT ASAN_OPTIONS=malloc_context_size=5)
 endforeach()
-add_dependencies(unit_tests deflate_tests)
+add_dependencies(plain_tests deflate_tests)
 
 # The bzip2 engine, in the same way: libbz2 is the encoder that ours must equal.
 find_package(BZip2 REQUIRED)
@@ -160,7 +161,7 @@ target_link_libraries(bzip2_tests PRIVATE kin_settings catch_main test_data kin_
 optimised_first(bzip2_tests test_data kin_formats kin_lib)
 add_test(NAME unit_bzip2 COMMAND bzip2_tests)
 set_tests_properties(unit_bzip2 PROPERTIES ENVIRONMENT ASAN_OPTIONS=malloc_context_size=5)
-add_dependencies(unit_tests bzip2_tests)
+add_dependencies(sanitized_tests bzip2_tests)
 
 # The xz engine, in the same way: liblzma is the encoder that ours must equal.
 find_package(LibLZMA REQUIRED)
@@ -175,7 +176,7 @@ target_link_libraries(xz_tests PRIVATE kin_settings catch_main test_data kin_for
 optimised_first(xz_tests test_data kin_formats kin_lib)
 add_test(NAME unit_xz COMMAND xz_tests)
 set_tests_properties(unit_xz PROPERTIES ENVIRONMENT ASAN_OPTIONS=malloc_context_size=5)
-add_dependencies(unit_tests xz_tests)
+add_dependencies(plain_tests xz_tests)
 
 # Containers: archives of real programs, opened, rebuilt, backed up and restored.
 add_executable(container_tests
@@ -201,10 +202,6 @@ else()
 endif()
 add_test(NAME unit_containers_hostile COMMAND container_tests "[hostile]~[thorough]")
 add_test(NAME unit_containers_thorough COMMAND container_tests "[thorough]")
-# Every byte and every length: minutes under sanitizers, so that scripts/test leaves that to --long. So are streams of
-# every encoder; what they have in common, and all saved inputs of the fuzzers, is in what is left.
-set_tests_properties(unit_deflate unit_deflate_thorough unit_xz unit_containers_hostile unit_containers_thorough PROPERTIES
-  LABELS thorough)
 foreach(part containers containers_hostile containers_thorough deflate_thorough)
   set_tests_properties(unit_${part} PROPERTIES COST 60 ENVIRONMENT ASAN_OPTIONS=malloc_context_size=5)
 endforeach()
@@ -213,11 +210,13 @@ if(CMAKE_CXX_FLAGS MATCHES fsanitize=thread)
   set_tests_properties(unit_bzip2 unit_containers_hostile unit_containers_thorough unit_deflate unit_deflate_thorough
     unit_sync unit_xz PROPERTIES LABELS slow)
 endif()
-add_dependencies(unit_tests container_tests)
+add_dependencies(sanitized_tests container_tests)
+add_dependencies(plain_tests container_tests)
 
 # What small corpora take, to the byte: tests/ratio/results.csv. Slow under sanitizers, where it would count the same.
 add_executable(ratio_test tests/ratio/corpora.cpp tests/ratio/ratio_test.cpp)
 target_link_libraries(ratio_test PRIVATE kin_settings test_data kin_store kin_lib PkgConfig::zstd)
+add_dependencies(plain_tests ratio_test)
 add_test(NAME ratio COMMAND ratio_test)
 set_tests_properties(ratio PROPERTIES LABELS slow SKIP_RETURN_CODE 77)
 
@@ -243,7 +242,8 @@ add_executable(xz_bench EXCLUDE_FROM_ALL tests/bench/xz_bench.cpp)
 target_link_libraries(xz_bench PRIVATE kin_settings kin_formats kin_lib LibLZMA::LibLZMA)
 
 # Parsers of bytes from outside: with KIN_FUZZ a fuzzer each, otherwise what was found so far is replayed.
-foreach(target archive_names block_decode block_header bzip2_rebuild config_key container_open deflate_open deflate_rebuild index_segment mail_files marks recipe_read scanner shingleprint snapshot sync_session wire_tree xdelta3_decode xz_rebuild zstd_decode)
+set(fuzz_targets archive_names block_decode block_header bzip2_rebuild config_key container_open deflate_open deflate_rebuild index_segment mail_files marks recipe_read scanner shingleprint snapshot sync_session wire_tree xdelta3_decode xz_rebuild zstd_decode)
+foreach(target ${fuzz_targets})
   add_executable(fuzz_${target} tests/fuzz/fuzz_${target}.cpp)
   target_link_libraries(fuzz_${target} PRIVATE kin_settings kin_formats kin_store kin_lib)
   if(KIN_FUZZ)
@@ -255,8 +255,20 @@ foreach(target archive_names block_decode block_header bzip2_rebuild config_key 
     # Lengths that are only claimed must not be allocated: with the address sanitizer, that ends the test.
     set_tests_properties(fuzz_${target} PROPERTIES ENVIRONMENT ASAN_OPTIONS=max_allocation_size_mb=1024)
   endif()
-  add_dependencies(unit_tests fuzz_${target})
+  add_dependencies(sanitized_tests fuzz_${target})
 endforeach()
+
+# scripts/test runs each test once: these under sanitizers, all others in a release. (--quick and --long run all in a
+# release, and --long all but the slow ones under sanitizers as well.) Every byte and every length of containers, and
+# streams of every encoder, take minutes under sanitizers; what they have in common, and all saved inputs of the fuzzers,
+# is in these.
+set(sanitized unit_bzip2 unit_containers unit_crash unit_engine unit_index unit_others unit_repository unit_sync)
+foreach(target ${fuzz_targets})
+  list(APPEND sanitized fuzz_${target})
+endforeach()
+if(NOT KIN_FUZZ)
+  set_property(TEST ${sanitized} APPEND PROPERTY LABELS sanitized)
+endif()
 
 # The program, as a user runs it.
 set(suppress print_suppressions=0:suppressions=${CMAKE_SOURCE_DIR}/tests/support)
