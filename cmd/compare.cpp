@@ -54,7 +54,7 @@ Result<ExitCode> compare_files(Context& context, const CompareOptions& options) 
     context.print_always(fmt::format("{} of the first is in the second, and {} of the second in the first",
                                      percent_text(match.similarity), percent_text(match.reverse)));
   if (!equal && (print_a.values.empty() || print_b.values.empty()))
-    context.print(fmt::format("(too short for {} to tell)", options.files.method));
+    context.print(fmt::format("(too short or too uniform for {} to tell)", options.files.method));
   context.print(
       fmt::format("as a delta the second takes {} of {}", human_bytes(delta), human_bytes(b->size())));
   context.json("comparison", {{"equal", equal},

@@ -78,9 +78,9 @@ Result<ExitCode> Similar::among_files() {
   limits.most_matches = options_.most;
   limits.least_similarity = least_similarity(options_.files, *detector);
   KIN_TRY_ASSIGN(std::vector<Match> matches, index->find(query, limits));
-  const bool too_short = query.values.empty();
-  if (too_short) {
-    context_.print(fmt::format("{} is too short for {}: only equal files are looked for",
+  const bool featureless = query.values.empty();
+  if (featureless) {
+    context_.print(fmt::format("{} is too short or too uniform for {}: only equal files are looked for",
                                printable(options_.file), options_.files.method));
     for (std::uint32_t at = 0; at < files.files.size() && matches.size() < options_.most; ++at) {
       if (files.prints[at] != query) continue;

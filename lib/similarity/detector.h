@@ -21,7 +21,8 @@
 
 namespace kin {
 
-// Equal files have equal prints. Empty values: the file is too short for this detector, and like no other.
+// Equal files have equal prints. Empty values: the file is too short for this detector, or the same all
+// through, and like no other.
 struct Print {
   std::uint64_t file_bytes = 0;
   std::uint32_t kind = 0;      // files of different kinds are not compared
