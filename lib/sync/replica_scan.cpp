@@ -111,19 +111,18 @@ class Scan {
       return false;
     }
     looked_at_[folder] = *fingerprint;
-    Departed& departed = departed_[folder];
-    departed.missing = std::move(missing_);  // of a later look, what is missing still
-    departed.replaced.merge(replaced_);
-    holds_replaced_ |= !departed.replaced.empty();
-    const bool is_done = departed.missing.empty() && departed.replaced.empty();
-    if (is_done) departed_.erase(folder);
+    const bool is_done = missing_.empty();
+    if (is_done)
+      departed_.erase(folder);
+    else
+      departed_[folder] = std::move(missing_);  // of a later look, what is missing still
     // Until what departed is noted, the folder is one that has changed.
     replica_.set_folder(folder, is_done ? *fingerprint : std::nullopt);
     KIN_TRY(commit_some());
     return true;
   }
 
-  // Whether anything is not as it was; fills missing_.
+  // Whether anything is not as it was; fills missing_ and replaced_.
   Result<bool> look_over(const std::string& folder) {
     KIN_TRY_ASSIGN(Replica::EntryCursor row, replica_.entries_of(folder));
     bool changed = false;
@@ -144,7 +143,7 @@ class Scan {
         changed = true;
         return {};
       }
-      if (row.seen().fingerprint != entry.fingerprint) replaced_[row.local()] = row.seen();
+      if (row.seen().fingerprint != entry.fingerprint) replaced_[row.local()] = row.seen().item;
       if (row.seen().look != look_of(entry)) changed = true;
       return row.next();
     };
@@ -221,10 +220,20 @@ class Scan {
       next.stamp = replica_.next_stamp();
       ++(is_new ? counts_.added : counts_.changed);
     }
+    if (known && known->id != id) KIN_TRY(set_aside(folder, *std::move(known), *seen));
     KIN_TRY(replica_.set(std::move(next)));
     replica_.set_entry(folder, entry.local, {entry.fingerprint, look_of(entry), id});
     if (signature) KIN_TRY(note_content(replica_, id, *std::move(signature)));
     return {};
+  }
+
+  // Where an item was, another is now. Until that one turns up elsewhere, or a second look did not find it,
+  // it has a row of a name that no store has: so it is missing, whenever this scan is killed.
+  Result<void> set_aside(const std::string& folder, KnownItem known, const SeenEntry& seen) {
+    known.local += "/" + hex(known.id);
+    replica_.set_entry(folder, known.local, seen);
+    missing_[known.local] = seen;
+    return replica_.set(std::move(known));
   }
 
   // A file's signature, so that it can be changed cheaply.
@@ -256,21 +265,14 @@ class Scan {
   // Of equal messages in a folder, the number of one which had another name until now; or the first that is
   // free.
   Result<void> choose_copy(Item& item) {
-    const auto before = departed_.find(item.folder);
     // At the same place, another may have been found since.
     const auto leaves = [&](const KnownItem& known) {
-      const auto is_it = [&](const auto& one) {
-        return one.first == known.local && one.second.item == known.id;
-      };
-      if (const auto at = missing_.find(known.local); at != missing_.end() && is_it(*at)) return true;
-      if (const auto at = replaced_.find(known.local); at != replaced_.end() && is_it(*at)) return true;
-      if (before == departed_.end()) return false;
-      const auto [first, last] = before->second.replaced.equal_range(known.local);
-      return std::any_of(first, last, is_it);
+      const auto is_missing = missing_.find(known.local);
+      if (is_missing != missing_.end() && is_missing->second.item == known.id) return true;
+      const auto is_replaced = replaced_.find(known.local);
+      return is_replaced != replaced_.end() && is_replaced->second == known.id;
     };
-    const bool may_be_renamed = !missing_.empty() || !replaced_.empty() ||
-                                (before != departed_.end() && !before->second.replaced.empty());
-    if (may_be_renamed) {
+    if (!missing_.empty() || !replaced_.empty()) {
       KIN_TRY_ASSIGN(const auto equals, replica_.with_object(item.object, kMostEquals));
       for (const KnownItem& known : equals)
         if (known.item.folder == item.folder && !known.deleted && leaves(known)) {
@@ -290,20 +292,11 @@ class Scan {
     return {};
   }
 
-  // What was missing twice, or has other content where it was, and did not turn up under another name.
-  struct Departed {
-    std::map<std::string, SeenEntry> missing;
-    std::multimap<std::string, SeenEntry> replaced;
-  };
+  // What was missing twice, and did not turn up under another name.
+  using Departed = std::map<std::string, SeenEntry>;
 
   Result<void> remove(const std::string& folder, const Departed& departed) {
-    for (const auto& [local, before] : departed.replaced) {
-      KIN_TRY_ASSIGN(const auto now, replica_.entry(folder, local));
-      KIN_TRY_ASSIGN(const auto known, replica_.find(before.item));
-      if (now && now->item != before.item && known && known->local == local)
-        KIN_TRY(remove_item(before.item));
-    }
-    for (const auto& [local, seen] : departed.missing) {
+    for (const auto& [local, seen] : departed) {
       KIN_TRY_ASSIGN(const auto known, replica_.find(seen.item));
       if (known && !known->deleted && known->local == local) KIN_TRY(remove_one(folder, *known, departed));
       replica_.forget_entry(folder, local);
@@ -321,8 +314,7 @@ class Scan {
       ++equal.copy;
       KIN_TRY_ASSIGN(auto other, replica_.find(item_id(equal)));
       if (!other) break;
-      const bool stays = !other->deleted && !departed.missing.contains(other->local) &&
-                         !departed.replaced.contains(other->local);
+      const bool stays = !other->deleted && !departed.contains(other->local);
       if (stays) highest = *std::move(other);
     }
     if (!highest) return remove_item(known.id);
@@ -344,7 +336,7 @@ class Scan {
     Departed departed;
     KIN_TRY_ASSIGN(Replica::EntryCursor row, replica_.entries_of(folder));
     while (row.valid()) {
-      departed.missing[row.local()] = row.seen();
+      departed[row.local()] = row.seen();
       KIN_TRY(row.next());
     }
     return remove(folder, departed);
@@ -376,12 +368,8 @@ class Scan {
     if (observer_.on_skipped) observer_.on_skipped(what, error);
   }
 
-  // Not while a row says that another is at the place of one whose removal is not noted yet: who is killed
-  // then would never note it.
   Result<void> commit_some() {
-    const bool may_commit = replaced_.empty() && !holds_replaced_;
-    return !may_commit || replica_.uncommitted_bytes() < kCommitBytes ? Result<void>()
-                                                                      : replica_.commit(false);
+    return replica_.uncommitted_bytes() < kCommitBytes ? Result<void>() : replica_.commit(false);
   }
 
   SyncStore& store_;
@@ -390,9 +378,9 @@ class Scan {
   const ScanObserver& observer_;
   const std::stop_token& stop_;
   ScanCounts counts_;
-  // Of the folder that is being looked at: entries that are not there, and those that were replaced.
-  std::map<std::string, SeenEntry> missing_, replaced_;
-  bool holds_replaced_ = false;                                    // of some folder
+  // Of the folder that is being looked at: entries that are not there, and items where another file is now.
+  std::map<std::string, SeenEntry> missing_;
+  std::map<std::string, ItemId> replaced_;
   std::map<std::string, Departed> departed_;                       // of all folders
   std::map<std::string, std::optional<std::uint64_t>> looked_at_;  // their fingerprints then
 };

@@ -6,6 +6,8 @@
 #include "tests/support/temp_dir.h"
 
 #include <fstream>
+#include <map>
+#include <optional>
 #include <set>
 #include <sys/stat.h>
 
@@ -14,6 +16,7 @@ namespace scan_test {
 namespace {
 
 using testing::AsNobody;
+using testing::require_ok;
 using testing::TempDir;
 using testing::value_of;
 namespace fs = std::filesystem;
@@ -200,6 +203,154 @@ TEST_CASE("a Maildir folder whose messages cannot be listed is skipped, and not 
     stored.set_mode(part, 0700);
   }
   CHECK(known.replica->live_items() == items + 2);
+}
+
+// A store whose scans are stopped at some step, as by a kill: what was committed until then is what is known.
+class StoppedStore : public SyncStore {
+ public:
+  StoppedStore(SyncStore& store, int steps) : store_(store), left_(steps) {}
+
+  const char* kind() const override { return store_.kind(); }
+  Result<std::vector<std::string>> folders(const OnSkipped& on_skipped) override {
+    KIN_TRY(step());
+    return store_.folders(on_skipped);
+  }
+  Result<std::optional<std::uint64_t>> folder_fingerprint(const std::string& folder) override {
+    return store_.folder_fingerprint(folder);
+  }
+  Result<void> scan(const std::string& folder, const OnEntry& on_entry,
+                    const OnSkipped& on_skipped) override {
+    return store_.scan(
+        folder,
+        [&](Entry entry) -> Result<void> {
+          KIN_TRY(step());
+          return on_entry(std::move(entry));
+        },
+        on_skipped);
+  }
+  Result<std::unique_ptr<ByteSource>> read(const std::string& folder, const Entry& entry) override {
+    KIN_TRY(step());
+    return store_.read(folder, entry);
+  }
+  std::vector<Result<Entry>> apply(std::vector<StoreChange> changes) override {
+    return store_.apply(std::move(changes));
+  }
+  std::string path_of(const std::string& folder, const Entry& entry) const override {
+    return store_.path_of(folder, entry);
+  }
+
+  bool was_stopped() const { return left_ < 0; }
+
+ private:
+  Result<void> step() {
+    if (--left_ < 0) return Error(ErrorCode::cancelled, "stopped");
+    return {};
+  }
+
+  SyncStore& store_;
+  int left_;
+};
+
+TEST_CASE("a scan of an MH folder that was packed or sorted may be killed at any step", "[sync]") {
+  // The messages of a folder by number, before and after: of a and b there are two.
+  const std::string before = "abcdabef";
+  const std::string after = GENERATE("bcdabef", "bcdaef", "fedcbaab", "cab", "hgbaax", "badcef", "b");
+  const bool commits_always = GENERATE(false, true);
+  INFO(after << (commits_always ? ", committed at each message" : ""));
+  const auto fill = [](const TempDir& root, const std::string& texts, const std::string& was) {
+    std::map<char, std::vector<std::string>> files;  // of the same content; each keeps its inode
+    const std::string folder = root / "inbox";
+    fs::create_directories(folder);
+    for (std::size_t i = 0; i < was.size(); ++i) {
+      fs::rename(folder + "/" + std::to_string(i + 1), folder + "/,was" + std::to_string(i));
+      files[was[i]].push_back(folder + "/,was" + std::to_string(i));
+    }
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      const std::string to = folder + "/" + std::to_string(i + 1);
+      auto& old = files[texts[i]];
+      if (old.empty()) {
+        std::ofstream(to) << kMessage << texts[i] << "\n";
+      } else {
+        fs::rename(old.back(), to);
+        old.pop_back();
+      }
+    }
+    for (const auto& [text, left] : files)
+      for (const std::string& path : left) fs::remove(path);
+  };
+  const auto state_of = [](Replica& replica) {
+    std::multiset<std::string> out;
+    require_ok(replica.for_each_live([&](const KnownItem& known) -> Result<void> {
+      const auto row = value_of(replica.entry(known.item.folder, known.local));
+      const bool is_folder = known.item.type == ItemType::directory;
+      CHECK((is_folder || (row && row->item == known.id)));
+      out.insert(known.item.object.hex() + " at " + known.local);
+      return {};
+    }));
+    return out;
+  };
+  std::optional<std::multiset<std::string>> wanted;
+  for (int steps = 1000;; steps = steps == 1000 ? 0 : steps + 1) {
+    INFO(steps << " steps");
+    const TempDir root;
+    fill(root, before, "");
+    const StoreKind* const kind = find_store_kind("mh");
+    const auto store = value_of(kind->open(root.path()));
+    testing::MemoryTable table;
+    auto replica = value_of(Replica::open(table, "here"));
+    value_of(scan_store(*store, true, *replica, {}, {}));
+    fill(root, after, before);
+    StoppedStore stopped(*store, steps);
+    ScanObserver observer;
+    if (commits_always)
+      observer.on_content = [&](const ObjectId&, ByteView) { return replica->commit(false); };
+    static_cast<void>(scan_store(stopped, true, *replica, observer, {}));
+    replica = value_of(Replica::open(table, "here"));
+    const ScanCounts counts = value_of(scan_store(*store, true, *replica, {}, {}));
+    CHECK(counts.skipped == 0);
+    const auto state = state_of(*replica);
+    if (!wanted) {
+      wanted = state;
+      CHECK(state.size() == after.size() + 1);
+      REQUIRE_FALSE(stopped.was_stopped());
+      continue;
+    }
+    CHECK(state == *wanted);
+    if (!stopped.was_stopped()) break;
+  }
+}
+
+TEST_CASE("what is missing is noted though the second look at its folder fails", "[sync]") {
+  const TempDir root;
+  for (int i = 1; i <= 4; ++i) {
+    fs::create_directories(root / "inbox");
+    std::ofstream(root / ("inbox/" + std::to_string(i))) << kMessage << i << "\n";
+  }
+  const auto store = value_of(find_store_kind("mh")->open(root.path()));
+  testing::MemoryTable table;
+  auto replica = value_of(Replica::open(table, "here"));
+  value_of(scan_store(*store, true, *replica, {}, {}));
+  for (int i = 2; i <= 4; ++i)
+    fs::rename(root / ("inbox/" + std::to_string(i)), root / ("inbox/" + std::to_string(i - 1)));
+
+  // One that cannot be looked at from its third time on.
+  class Failing : public StoppedStore {
+   public:
+    explicit Failing(SyncStore& store) : StoppedStore(store, 1000) {}
+    Result<void> scan(const std::string& folder, const OnEntry& on_entry,
+                      const OnSkipped& on_skipped) override {
+      if (++scans_ > 2) return Error(ErrorCode::busy, "is locked");
+      return StoppedStore::scan(folder, on_entry, on_skipped);
+    }
+
+   private:
+    int scans_ = 0;
+  } failing(*store);
+  CHECK(value_of(scan_store(failing, true, *replica, {}, {})).removed == 0);
+  CHECK(replica->live_items() == 5);
+  replica = value_of(Replica::open(table, "here"));
+  CHECK(value_of(scan_store(*store, true, *replica, {}, {})).removed == 1);
+  CHECK(replica->live_items() == 4);
 }
 
 }  // namespace scan_test
