@@ -1,6 +1,7 @@
 #include "lib/sync/mbox_file.h"
 
 #include "lib/base/wire.h"
+#include "lib/sync/store_files.h"
 
 #include <fmt/core.h>
 

@@ -1,6 +1,7 @@
 #include "lib/sync/mbox_message.h"
 
 #include "lib/sync/item.h"
+#include "lib/sync/store_files.h"
 
 #include <fmt/core.h>
 
@@ -131,18 +132,6 @@ void add_field(std::string& out, std::string_view name, std::string_view value, 
 Bytes to_bytes(std::string_view text) { return {text.begin(), text.end()}; }
 
 }  // namespace
-
-std::vector<std::string_view> split_words(std::string_view text, std::size_t most) {
-  std::vector<std::string_view> words;
-  while (words.size() < most) {
-    const std::size_t begin = text.find_first_not_of(kSpace);
-    if (begin == std::string_view::npos) break;
-    text.remove_prefix(begin);
-    words.push_back(text.substr(0, text.find_first_of(kSpace)));
-    text.remove_prefix(words.back().size());
-  }
-  return words;
-}
 
 Marks make_marks(std::uint8_t flags, std::vector<std::string> words) {
   std::sort(words.begin(), words.end());

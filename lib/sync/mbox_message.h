@@ -45,7 +45,4 @@ Bytes with_fields(ByteView message, ByteView fields);
 // a space in it. What is returned was read again and compared.
 std::optional<Bytes> make_message(ByteView content, const Marks& marks, std::string_view line_end);
 
-// The words of a text that are apart by white space: the first `most` of them.
-std::vector<std::string_view> split_words(std::string_view text, std::size_t most);
-
 }  // namespace kin::sync::mbox

@@ -132,7 +132,7 @@ class Batch {
     if (!is_remove) {
       step.to = change.kind == StoreChange::Kind::update ? step.from : &folder_of(change.item.folder);
       step.to->gets_messages |= step.is_new_in_folder();
-      MhSequences of_this_alone;
+      MhSequences of_this_alone(directories_.profile().unseen);
       of_this_alone.change({{1, step.marks()}});
       step.to->gets_sequences |= !of_this_alone.text().empty();
     }
@@ -184,7 +184,8 @@ class Batch {
       if (folder.error) continue;
       const int directory = folder.directory.get();
       auto file = MhSequenceFile::open(directory, folder.path,
-                                       folder.gets_sequences ? Use::make_and_change : Use::change, deadline);
+                                       folder.gets_sequences ? Use::make_and_change : Use::change, deadline,
+                                       directories_.profile());
       Result<void> listed;
       if (file && folder.gets_messages)
         listed = for_each_name(directory, folder.path,

@@ -53,7 +53,9 @@ void describe(std::uint32_t number, const Fingerprint& fingerprint, const MhSequ
 
 class Directories {
  public:
-  explicit Directories(std::string root) : root_(std::move(root)) {}
+  Directories(std::string root, MhProfile profile) : root_(std::move(root)), profile_(std::move(profile)) {}
+
+  const MhProfile& profile() const { return profile_; }
 
   std::string path(const std::string& folder) const { return folder.empty() ? root_ : root_ + "/" + folder; }
 
@@ -78,6 +80,7 @@ class Directories {
                     const SyncStore::OnSkipped& on_skipped) const;
 
   const std::string root_;
+  const MhProfile profile_;
 };
 
 }  // namespace kin::sync::mh

@@ -43,7 +43,8 @@ std::uint8_t flag_of(std::string_view name) {
   return 0;
 }
 
-// As in mh-sequence(5).
+// As in mh-sequence(5), and neither a flag nor one that is each replica's own. That one that is named
+// "unseen" where the profile has others is of no use elsewhere.
 bool is_word(std::string_view name) {
   return !name.empty() && name.size() <= kMostSequenceNameBytes && is_letter(name[0]) &&
          std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c); }) &&
@@ -63,21 +64,6 @@ std::optional<std::uint32_t> read_number(std::string_view digits) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   return error == std::errc() ? std::min(number, kMostMhNumber + 1) : kMostMhNumber + 1;
-}
-
-bool wants(const MhMarks& marks, std::string_view name) {
-  if (name == kUnseen) return (marks.flags & kSeen) == 0;
-  if (const std::uint8_t flag = flag_of(name)) return (marks.flags & flag) != 0;
-  return std::binary_search(marks.words.begin(), marks.words.end(), name);
-}
-
-// 0, or why not. Where there are no locks at all, no one else has one either.
-int try_lock(int fd, short type) {
-  struct flock lock {};
-  lock.l_type = type;
-  lock.l_whence = SEEK_SET;
-  if (::fcntl(fd, F_OFD_SETLK, &lock) == 0) return 0;
-  return errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP ? 0 : errno;
 }
 
 bool is_named(int folder, const struct stat& opened) {
@@ -111,8 +97,10 @@ std::uint32_t mh_number(std::string_view name) {
   return is_good ? number : 0;
 }
 
-MhSequences MhSequences::parse(std::string_view text) {
-  MhSequences out;
+bool can_be_unseen(std::string_view name) { return name == mh::kUnseen || mh::is_word(name); }
+
+MhSequences MhSequences::parse(std::string_view text, std::vector<std::string> unseen) {
+  MhSequences out(std::move(unseen));
   std::size_t start = 0;
   while (start < text.size()) {
     // A line goes on where the next one begins with white space.
@@ -126,6 +114,16 @@ MhSequences MhSequences::parse(std::string_view text) {
     start = end + 1;
   }
   return out;
+}
+
+bool MhSequences::is_unseen(std::string_view name) const {
+  return std::find(unseen_.begin(), unseen_.end(), name) != unseen_.end();
+}
+
+bool MhSequences::wants(const MhMarks& marks, std::string_view name) const {
+  if (is_unseen(name)) return (marks.flags & kSeen) == 0;
+  if (const std::uint8_t flag = mh::flag_of(name)) return (marks.flags & flag) != 0;
+  return std::binary_search(marks.words.begin(), marks.words.end(), name);
 }
 
 void MhSequences::add_line(std::string_view text) {
@@ -239,7 +237,7 @@ MhMarks MhSequences::marks_of(std::uint32_t number) const {
   MhMarks marks;
   for (const auto& [name, index] : by_name_) {
     if (!contains(lines_[index].ranges, number)) continue;
-    if (name == mh::kUnseen)
+    if (is_unseen(name))
       marks.flags &= static_cast<std::uint8_t>(~kSeen);
     else if (const std::uint8_t flag = mh::flag_of(name))
       marks.flags |= flag;
@@ -257,17 +255,18 @@ void MhSequences::change(const Changes& changes) {
   };
   for (const auto& [number, marks] : changes) {
     if (!marks) continue;
-    if (mh::wants(*marks, mh::kUnseen)) have(mh::kUnseen);
+    for (const std::string& unseen : unseen_)
+      if (wants(*marks, unseen)) have(unseen);
     for (const mh::FlagSequence& sequence : mh::kFlagSequences)
-      if (mh::wants(*marks, sequence.name)) have(sequence.name);
+      if (wants(*marks, sequence.name)) have(sequence.name);
     for (const std::string& word : marks->words)
-      if (mh::is_word(word)) have(word);
+      if (mh::is_word(word) && !is_unseen(word)) have(word);
   }
   for (const auto& [name, index] : by_name_) {
-    const bool is_ours = name == mh::kUnseen || mh::flag_of(name) != 0 || mh::is_word(name);
+    const bool is_ours = is_unseen(name) || mh::flag_of(name) != 0 || mh::is_word(name);
     std::map<std::uint32_t, bool> members;
     for (const auto& [number, marks] : changes)
-      if (!marks || is_ours) members.emplace(number, marks && mh::wants(*marks, name));
+      if (!marks || is_ours) members.emplace(number, marks && wants(*marks, name));
     Line& line = lines_[index];
     Ranges ranges = edited(line.ranges, members);
     if (ranges == line.ranges) continue;
@@ -277,12 +276,13 @@ void MhSequences::change(const Changes& changes) {
 }
 
 Result<MhSequenceFile> MhSequenceFile::open(int folder, const std::string& folder_path, Use use,
-                                            Clock::time_point deadline) {
+                                            Clock::time_point deadline, const MhProfile& profile) {
   constexpr auto kBetweenTries = std::chrono::milliseconds(10);
   const bool is_read = use == Use::read;
   const int flags = (is_read ? O_RDONLY : O_RDWR) | (use == Use::make_and_change ? O_CREAT : 0);
   MhSequenceFile file;
   file.path_ = folder_path + "/" + kMhSequencesName;
+  file.sequences_ = MhSequences(profile.unseen);
   for (;;) {
     Fd fd(::openat(folder, kMhSequencesName, flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600));
     if (!fd && errno == ENOENT && use != Use::make_and_change) return file;
@@ -291,20 +291,20 @@ Result<MhSequenceFile> MhSequenceFile::open(int folder, const std::string& folde
     if (::fstat(fd.get(), &info) != 0) return errno_error("cannot look at", file.path_);
     if (!S_ISREG(info.st_mode))
       return Error(ErrorCode::unsupported, fmt::format("{} is not a regular file", printable(file.path_)));
-    const int why_not = mh::try_lock(fd.get(), is_read ? F_RDLCK : F_WRLCK);
+    KIN_TRY_ASSIGN(std::optional<MhLock> lock,
+                   MhLock::try_take(profile.locking, folder, fd.get(), is_read, file.path_));
     // Whoever had it may have put another file in its place.
-    if (why_not == 0 && mh::is_named(folder, info)) {
+    if (lock && mh::is_named(folder, info)) {
       KIN_TRY_ASSIGN(file.text_, mh::read_text(fd.get(), file.path_));
-      file.sequences_ = MhSequences::parse(file.text_);
+      file.sequences_ = MhSequences::parse(file.text_, profile.unseen);
       file.mode_ = info.st_mode & 0777;
       file.fd_ = std::move(fd);
+      file.lock_ = *std::move(lock);
       return file;
     }
-    if (why_not != 0 && why_not != EAGAIN && why_not != EACCES && why_not != EINTR)
-      return errno_error("cannot lock", file.path_, why_not);
     if (Clock::now() >= deadline)
       return Error(ErrorCode::busy, fmt::format("{} is locked by another program", printable(file.path_)));
-    if (why_not != 0) pause_for(kBetweenTries);
+    if (!lock) pause_for(kBetweenTries);
   }
 }
 

@@ -2,13 +2,15 @@
 // set of the user's own. Here they are what every kind of store has: flags and words.
 //
 //   draft, flagged, forwarded, replied, trashed   a flag each
-//   unseen                                        kSeen is the message that is not in it
+//   unseen, or those that the profile names       kSeen is the message that is in none of them
 //   cur                                           where the reader of this replica is: no one else's business
 //   all others                                    words, by their names
 #pragma once
 
 #include "lib/base/file.h"
 #include "lib/sync/item.h"
+#include "lib/sync/mh_lock.h"
+#include "lib/sync/mh_profile.h"
 
 #include <chrono>
 #include <cstdint>
@@ -28,6 +30,9 @@ inline constexpr std::size_t kMostMhSequencesBytes = 16 << 20;
 // The message that a file name stands for; 0: it stands for none.
 std::uint32_t mh_number(std::string_view name);
 
+// Whether a profile may name it as a sequence of messages that are not seen.
+bool can_be_unseen(std::string_view name);
+
 // What the sequences say of a message.
 struct MhMarks {
   std::uint8_t flags = kSeen;
@@ -39,8 +44,10 @@ struct MhMarks {
 // What a .mh_sequences file says. Ranges stay ranges: "1-2000000000" takes no more than "1".
 class MhSequences {
  public:
+  // `unseen`: the sequences of messages that are not seen.
+  explicit MhSequences(std::vector<std::string> unseen = MhProfile().unseen) : unseen_(std::move(unseen)) {}
   // Every text is one: what makes no sense is kept as it is, and says nothing.
-  static MhSequences parse(std::string_view text);
+  static MhSequences parse(std::string_view text, std::vector<std::string> unseen = MhProfile().unseen);
   std::string text() const;
 
   MhMarks marks_of(std::uint32_t number) const;
@@ -68,13 +75,15 @@ class MhSequences {
   static bool contains(const Ranges& ranges, std::uint32_t number);
   static std::string line_text(const std::string& name, const Ranges& ranges);
   void add_line(std::string_view text);
+  bool is_unseen(std::string_view name) const;
+  bool wants(const MhMarks& marks, std::string_view name) const;
 
+  std::vector<std::string> unseen_;
   std::vector<Line> lines_;
   std::map<std::string, std::size_t, std::less<>> by_name_;  // of those in lines_ that have one
 };
 
-// The file .mh_sequences of a folder, locked as nmh does unless told otherwise (fcntl) for as long as this
-// lives.
+// The file .mh_sequences of a folder, locked as the profile has it for as long as this lives.
 class MhSequenceFile {
  public:
   using Clock = std::chrono::steady_clock;
@@ -86,7 +95,7 @@ class MhSequenceFile {
 
   // busy, if others do not let go of the lock until `deadline`. `folder` is an open directory, of that path.
   static Result<MhSequenceFile> open(int folder, const std::string& folder_path, Use use,
-                                     Clock::time_point deadline);
+                                     Clock::time_point deadline, const MhProfile& profile);
 
   const MhSequences& sequences() const { return sequences_; }
   // Makes the changes in the file too, which is replaced as a whole; the folder is left for the caller to
@@ -95,6 +104,7 @@ class MhSequenceFile {
 
  private:
   Fd fd_;
+  MhLock lock_;
   std::string path_;
   std::string text_;
   unsigned mode_ = 0600;

@@ -24,7 +24,8 @@ namespace kin::sync {
 Result<std::unique_ptr<SyncStore>> open_mh(const std::string& root);
 // For tests, which do not want to wait.
 Result<std::unique_ptr<SyncStore>> open_mh_waiting(const std::string& root,
-                                                   std::chrono::milliseconds lock_wait);
+                                                   std::chrono::milliseconds lock_wait,
+                                                   const MhProfile& profile = {});
 
 namespace mh {
 namespace {
@@ -33,8 +34,8 @@ constexpr std::chrono::milliseconds kLockWait{5000};
 
 class MhStore : public SyncStore {
  public:
-  MhStore(std::string root, std::chrono::milliseconds lock_wait)
-      : directories_(std::move(root)), lock_wait_(lock_wait) {}
+  MhStore(std::string root, std::chrono::milliseconds lock_wait, const MhProfile& profile)
+      : directories_(std::move(root), profile), lock_wait_(lock_wait) {}
 
   const char* kind() const override { return "mh"; }
 
@@ -58,7 +59,8 @@ class MhStore : public SyncStore {
     {
       const auto deadline = MhSequenceFile::Clock::now() + lock_wait_;
       KIN_TRY_ASSIGN(const MhSequenceFile file,
-                     MhSequenceFile::open(directory.get(), path, MhSequenceFile::Use::read, deadline));
+                     MhSequenceFile::open(directory.get(), path, MhSequenceFile::Use::read, deadline,
+                                          directories_.profile()));
       KIN_TRY_ASSIGN(messages, look_until_stable(directory.get(), path));
       sequences = file.sequences();
     }
@@ -125,15 +127,16 @@ class MhStore : public SyncStore {
 }  // namespace mh
 
 Result<std::unique_ptr<SyncStore>> open_mh_waiting(const std::string& root,
-                                                   std::chrono::milliseconds lock_wait) {
+                                                   std::chrono::milliseconds lock_wait,
+                                                   const MhProfile& profile) {
   struct stat info {};
   if (::stat(root.c_str(), &info) == 0 && !S_ISDIR(info.st_mode))
     return errno_error("cannot open", root, ENOTDIR);
-  return std::unique_ptr<SyncStore>(new mh::MhStore(root, lock_wait));
+  return std::unique_ptr<SyncStore>(new mh::MhStore(root, lock_wait, profile));
 }
 
 Result<std::unique_ptr<SyncStore>> open_mh(const std::string& root) {
-  return open_mh_waiting(root, mh::kLockWait);
+  return open_mh_waiting(root, mh::kLockWait, MhProfile::load());
 }
 
 }  // namespace kin::sync

@@ -75,6 +75,19 @@ std::string join_path(std::string_view folder, std::string_view name) {
   return path.append(name);
 }
 
+std::vector<std::string_view> split_words(std::string_view text, std::size_t most) {
+  constexpr std::string_view kSpace = " \t\r\n";
+  std::vector<std::string_view> words;
+  while (words.size() < most) {
+    const std::size_t begin = text.find_first_not_of(kSpace);
+    if (begin == std::string_view::npos) break;
+    text.remove_prefix(begin);
+    words.push_back(text.substr(0, text.find_first_of(kSpace)));
+    text.remove_prefix(words.back().size());
+  }
+  return words;
+}
+
 Result<void> for_each_name(int directory, const std::string& path, const OnName& on_name) {
   const int own = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (own < 0) return errno_error("cannot list", path);

@@ -35,6 +35,8 @@ Error not_as_it_was(const std::string& path);
 std::vector<std::string> components_of(std::string_view path);
 // The name alone, if the folder is the root.
 std::string join_path(std::string_view folder, std::string_view name);
+// The words of a text that are apart by white space: the first `most` of them.
+std::vector<std::string_view> split_words(std::string_view text, std::size_t most);
 
 // Every name in an open directory but "." and "..", with its d_type, until on_name says false.
 using OnName = std::function<bool(std::string_view name, unsigned char type)>;

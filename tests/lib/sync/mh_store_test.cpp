@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <fstream>
 #include <set>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
@@ -22,7 +23,8 @@ namespace kin::sync {
 int detect_mh(const std::string& root);
 Result<std::unique_ptr<SyncStore>> open_mh(const std::string& root);
 Result<std::unique_ptr<SyncStore>> open_mh_waiting(const std::string& root,
-                                                   std::chrono::milliseconds lock_wait);
+                                                   std::chrono::milliseconds lock_wait,
+                                                   const MhProfile& profile = {});
 
 namespace mh_test {
 namespace {
@@ -121,8 +123,8 @@ Result<Entry> apply_one(SyncStore& store, StoreChange change) {
 
 // A store of its own for each test, in a directory that has nothing.
 struct Store {
-  explicit Store(int wait_ms = 5000)
-      : store(value_of(open_mh_waiting(root, std::chrono::milliseconds(wait_ms)))) {}
+  explicit Store(int wait_ms = 5000, const MhProfile& profile = {})
+      : store(value_of(open_mh_waiting(root, std::chrono::milliseconds(wait_ms), profile))) {}
 
   testing::TempDir directory;
   std::string root = directory / "Mail";
@@ -132,7 +134,7 @@ struct Store {
 // Another program that has a file locked, until the end of the scope. A process of its own: our locks are
 // told apart by descriptor, and those of other programs by process.
 struct ForeignLock {
-  explicit ForeignLock(const std::string& path) {
+  explicit ForeignLock(const std::string& path, bool is_flock = false) {
     int ready[2];
     REQUIRE(::pipe(ready) == 0);
     child = ::fork();
@@ -140,7 +142,8 @@ struct ForeignLock {
       struct flock lock {};
       lock.l_type = F_WRLCK;
       const int fd = ::open(path.c_str(), O_RDWR);
-      const char is_locked = ::fcntl(fd, F_SETLK, &lock) == 0 ? 'y' : 'n';
+      const int failed = is_flock ? ::flock(fd, LOCK_EX | LOCK_NB) : ::fcntl(fd, F_SETLK, &lock);
+      const char is_locked = failed == 0 ? 'y' : 'n';
       if (::write(ready[1], &is_locked, 1) != 1) ::_exit(1);
       for (;;) ::pause();
     }
@@ -550,6 +553,80 @@ TEST_CASE("a lock of another program on .mh_sequences makes changes busy in time
   CHECK(code_of(answers.back()) == ErrorCode::busy);
   CHECK(scan(*mh.store, "inbox").entries.size() == 3);
   CHECK_FALSE(fs::exists(staged));
+}
+
+TEST_CASE("an MH profile says which sequences are unseen, and how sequences are locked", "[sync]") {
+  using Locking = MhProfile::Locking;
+  CHECK(MhProfile::parse("").unseen == Words{"unseen"});
+  CHECK(MhProfile::parse("").locking == Locking::fcntl);
+  CHECK(MhProfile::parse("Path: Mail\nunseen-SEQUENCE:  fresh\n todo\nPath: x\n").unseen ==
+        Words{"fresh", "todo"});
+  CHECK(MhProfile::parse("Unseen-Sequence: fresh").unseen == Words{"fresh"});
+  // What cannot be one is left out; with none left, it is as if nothing had been said.
+  CHECK(MhProfile::parse("Unseen-Sequence: cur replied all 7 fresh a:b").unseen == Words{"fresh"});
+  CHECK(MhProfile::parse("Unseen-Sequence: cur\n").unseen == Words{"unseen"});
+  CHECK(MhProfile::parse("#: Unseen-Sequence: fresh\nUnseen-Sequence\n").unseen == Words{"unseen"});
+  CHECK(MhProfile::parse("Unseen-Sequence:" + std::string(1 << 20, ' ')).unseen == Words{"unseen"});
+  CHECK(MhProfile::parse("DataLocking: dot\n").locking == Locking::dot);
+  CHECK(MhProfile::parse("datalocking: flock").locking == Locking::flock);
+  CHECK(MhProfile::parse("datalocking: lockf").locking == Locking::fcntl);
+  CHECK(MhProfile::parse("datalocking: whatever").locking == Locking::fcntl);
+
+  const testing::TempDir home;
+  write(home / "profile", "Unseen-Sequence: fresh\n");
+  ::setenv("MH", (home / "profile").c_str(), 1);
+  CHECK(MhProfile::load().unseen == Words{"fresh"});
+  ::setenv("MH", (home / "none").c_str(), 1);
+  CHECK(MhProfile::load().unseen == Words{"unseen"});
+  ::unsetenv("MH");
+}
+
+TEST_CASE("a message is seen that is in none of the unseen sequences of the profile", "[sync]") {
+  MhProfile profile;
+  profile.unseen = {"fresh", "todo"};
+  const Store mh(5000, profile);
+  write(mh.root + "/inbox/.mh_sequences", "fresh: 1\ntodo: 1-2\nunseen: 3\nlater: 3\n");
+  for (const char* const name : {"/inbox/1", "/inbox/2", "/inbox/3"}) write(mh.root + name, name);
+  const Scanned before = scan(*mh.store, "inbox");
+  CHECK((before.at("1").item.flags & kSeen) == 0);
+  CHECK((before.at("2").item.flags & kSeen) == 0);
+  CHECK((before.at("3").item.flags & kSeen) != 0);
+  CHECK(before.at("3").item.words == Words{"later"});
+  StoreChange read = change_of(Kind::update, "inbox", before.at("1"));
+  read.item.flags |= kSeen;
+  CHECK((value_of(apply_one(*mh.store, read)).item.flags & kSeen) != 0);
+  CHECK((value_of(apply_one(*mh.store, add("inbox", "new", 0, {"fresh"}))).item.flags & kSeen) == 0);
+  CHECK(read_text(mh.root + "/inbox/.mh_sequences") == "todo: 2 4\nunseen: 3\nlater: 3\nfresh: 4\n");
+}
+
+TEST_CASE("sequences are locked as the profile has it, and kin leaves no lock behind", "[sync]") {
+  MhProfile profile;
+  profile.locking = GENERATE(MhProfile::Locking::dot, MhProfile::Locking::flock);
+  const bool is_dot = profile.locking == MhProfile::Locking::dot;
+  Store mh(100, profile);
+  value_of(apply_one(*mh.store, add("inbox", "old", 0)));
+  const std::string sequences = mh.root + "/inbox/.mh_sequences", dotlock = sequences + ".lock";
+  const auto scanned = [&] {
+    return code_of(mh.store->scan(
+        "inbox", [](Entry) { return Result<void>(); }, [](const std::string&, const Error&) {}));
+  };
+  {
+    std::optional<ForeignLock> lock;
+    if (is_dot)
+      write(dotlock, "");
+    else
+      lock.emplace(sequences, true);
+    CHECK(code_of(apply_one(*mh.store, add("inbox", "new", 0))) == ErrorCode::busy);
+    CHECK(scanned() == ErrorCode::busy);
+    CHECK(fs::exists(dotlock) == is_dot);
+    // Of a program that was killed long ago.
+    const timespec times[] = {{1'000'000'000, 0}, {1'000'000'000, 0}};
+    if (is_dot) REQUIRE(::utimensat(AT_FDCWD, dotlock.c_str(), times, 0) == 0);
+  }
+  CHECK(value_of(apply_one(*mh.store, add("inbox", "new", 0))).local == "2");
+  CHECK(scan(*mh.store, "inbox").entries.size() == 2);
+  CHECK_FALSE(fs::exists(dotlock));
+  CHECK(testing::entries_in(mh.root + "/inbox") == 3);
 }
 
 TEST_CASE("a batch that waits for a lock gets it when the other program is done", "[sync]") {
