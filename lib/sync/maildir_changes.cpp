@@ -214,9 +214,14 @@ Result<Entry> Changes::deliver(const StoreChange& change, Staged& staged) {
 Result<Entry> Changes::put(int directory, const std::string& file, const Seen& seen,
                            const std::string& unique, bool set_apart, const Item& item, InUse& into) {
   KIN_TRY_ASSIGN(const std::uint32_t letters, letters_for(into, item.words));
-  const NameView old = parse_name(seen.place.name);
+  NameView old = parse_name(seen.place.name);
   const bool is_new = seen.place.is_new && item.flags == 0 && letters == 0;
   const int to = into.folder.directory(is_new);
+  const bool keeps_delimiter =
+      old.unique.size() < seen.place.name.size() && directory == into.folder.directory(seen.place.is_new);
+  if (!keeps_delimiter) {
+    KIN_TRY_ASSIGN(old.delimiter, delimiter_in(into));
+  }
   std::string next_unique = unique;
   for (int attempt = 0;; ++attempt) {
     const bool has_info = !is_new || !old.letters.empty() || !old.extra.empty();
@@ -227,11 +232,17 @@ Result<Entry> Changes::put(int directory, const std::string& file, const Seen& s
       next_unique = make_unique();
       continue;
     }
+    const bool is_colon_refused = (why == EINVAL || why == EPERM) && has_info && old.delimiter == ':';
+    if (is_colon_refused) {
+      old.delimiter = ';';
+      continue;
+    }
     if (why != 0) {
       const Error error =
           errno_error("cannot make", into.folder.path + "/" + Place{is_new, name}.path(), why);
       return why == EXDEV ? Error(ErrorCode::unsupported, error.message()) : error;
     }
+    if (has_info) usual_delimiter_ = old.delimiter;
     const Seen now_seen{{is_new, name}, seen.status};
     into.mark_changed(is_new);
     listings_.of(into.name)->add(now_seen.place);
@@ -279,6 +290,17 @@ Result<std::uint32_t> Changes::letters_for(InUse& into, const std::vector<std::s
   KIN_TRY(listing->list_once(into.folder));
   return into.keywords.assign_letters(words, listing->keywords_in_use(), into.folder.self.get(),
                                       into.folder.path);
+}
+
+Result<char> Changes::delimiter_in(const InUse& into) {
+  const std::shared_ptr<Listing> listing = listings_.of(into.name);
+  KIN_TRY(listing->list_once(into.folder));
+  if (const std::optional<char> delimiter = listing->delimiter()) return *delimiter;
+  const auto root = open_folder(root_, "");
+  if (!root || usual_delimiter_ != ':') return usual_delimiter_;
+  const std::shared_ptr<Listing> of_root = listings_.of("");
+  KIN_TRY(of_root->list_once(*root));
+  return of_root->delimiter().value_or(usual_delimiter_);
 }
 
 Result<Entry> Changes::rename(const StoreChange& change) {

@@ -5,6 +5,9 @@
 // when they are old. Between folders on different file systems a message is copied through tmp/ as well, and
 // is on the disk in its new folder before it goes from the old one: a crash leaves it in one of them, or in
 // both.
+//
+// Where no name can have a colon (FAT, NTFS, memory cards of Android) ';' or '!' is before the flags, as
+// isync has it: the one that the names in the folder have, or else those of the root, or else ';'.
 #pragma once
 
 #include "lib/sync/maildir_entries.h"
@@ -60,6 +63,7 @@ class Changes {
   Result<Entry> change_folder(const StoreChange& change);
   Result<Entry> change_subscriptions(const StoreChange& change);
   Result<std::uint32_t> letters_for(InUse& into, const std::vector<std::string>& words);
+  Result<char> delimiter_in(const InUse& into);
   Result<Entry> put(int directory, const std::string& file, const Seen& seen, const std::string& unique,
                     bool set_apart, const Item& item, InUse& into);
   Result<Entry> move_by_copy(const StoreChange& change, const Seen& seen, const std::string& unique,
@@ -70,6 +74,7 @@ class Changes {
   std::map<std::string, InUse> in_use_;
   std::vector<InUse> no_longer_used_;  // folders that were removed, or tried to be; still to be synced
   bool removed_leftovers_ = false;
+  char usual_delimiter_ = ':';
   std::set<std::pair<std::string, std::string>> added_;  // folder and local, by this call of apply()
 };
 

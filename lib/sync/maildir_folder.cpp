@@ -25,9 +25,10 @@ bool is_inner(std::string_view name) { return name == "cur" || name == "new" || 
 
 // What mail programs keep in a folder to be quick; without the folder it means nothing.
 bool is_known_file(std::string_view name) {
-  constexpr std::string_view kWhole[] = {kFolderMark,        "maildirsize",  "dovecot-uidlist",
-                                         "dovecot-keywords", ".uidvalidity", "courierimapuiddb"};
-  constexpr std::string_view kPrefixes[] = {"dovecot.index", ".isyncuidmap.db", ".mbsyncstate"};
+  constexpr std::string_view kWhole[] = {kFolderMark, "maildirsize", "dovecot-uidlist", "dovecot-keywords",
+                                         ".uidvalidity"};
+  constexpr std::string_view kPrefixes[] = {"dovecot.index", "dovecot.list.index", "dovecot-uidvalidity",
+                                            "courierimap",   ".isyncuidmap.db",    ".mbsyncstate"};
   return std::find(std::begin(kWhole), std::end(kWhole), name) != std::end(kWhole) ||
          std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
@@ -251,13 +252,17 @@ Result<bool> Listing::look_again(const Folder& folder) {
   const std::int64_t start_ns = time.seconds * 1'000'000'000 + time.nanoseconds;
   KIN_TRY_ASSIGN(const Moment before, moment_of(folder));
   std::vector<std::string> names;
+  delimiters_.clear();
   for (const bool is_new : {false, true}) {
     const int directory = folder.directory(is_new);
     if (directory < 0) continue;
     KIN_TRY_ASSIGN(std::vector<std::string> listed, list_directory(directory, folder.path));
     names.reserve(names.size() + listed.size());
     for (std::string& name : listed)
-      if (name.front() != '.') names.push_back(key_of(is_new, std::exchange(name, {})));
+      if (name.front() != '.') {
+        names.push_back(key_of(is_new, std::exchange(name, {})));
+        count_delimiter(names.back());
+      }
   }
   std::sort(names.begin(), names.end());
   KIN_TRY_ASSIGN(const Moment after, moment_of(folder));
@@ -299,7 +304,21 @@ Result<void> Listing::list_once(const Folder& folder) {
   return {};
 }
 
-void Listing::add(const Place& place) { added_.insert(key_of(place.is_new, place.name)); }
+void Listing::add(const Place& place) {
+  const auto [key, is_new] = added_.insert(key_of(place.is_new, place.name));
+  if (is_new) count_delimiter(*key);
+}
+
+void Listing::count_delimiter(std::string_view key) {
+  const std::size_t at = key.find('\0') + 2;
+  if (at < key.size()) ++delimiters_[key[at]];
+}
+
+std::optional<char> Listing::delimiter() const {
+  const auto most = std::max_element(delimiters_.begin(), delimiters_.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == delimiters_.end() ? std::nullopt : std::optional(most->first);
+}
 
 std::vector<Place> Listing::places_of(std::string_view unique) const {
   const std::string start = std::string(unique) + '\0';

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -72,6 +73,8 @@ class Listing {
 
   std::vector<Place> places_of(std::string_view unique) const;
   std::uint32_t keywords_in_use() const;
+  // That which most names have before their letters; nothing if none has any.
+  std::optional<char> delimiter() const;
 
   struct Seen {
     Place place;
@@ -87,9 +90,11 @@ class Listing {
 
  private:
   Result<bool> look_again(const Folder& folder);
+  void count_delimiter(std::string_view key);
 
   std::vector<std::string> keys_;
   std::set<std::string> added_;  // since keys_ were listed
+  std::map<char, std::size_t> delimiters_;
   bool listed_ = false;
 };
 

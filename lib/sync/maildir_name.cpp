@@ -79,10 +79,11 @@ std::string make_name(std::string_view unique, const NameView& old, std::uint8_t
 }
 
 std::string without_uid(std::string_view unique) {
-  const std::size_t at = unique.find(",U=");
-  if (at == std::string_view::npos) return std::string(unique);
-  const std::size_t end = std::min(unique.find(',', at + 1), unique.size());
-  return std::string(unique.substr(0, at)) + std::string(unique.substr(end));
+  std::string out(unique);
+  for (const std::string_view field : {",U=", ",FMD5="})
+    for (std::size_t at; (at = out.find(field)) != std::string::npos;)
+      out.erase(at, std::min(out.find(',', at + 1), out.size()) - at);
+  return out;
 }
 
 bool is_good_unique(std::string_view unique) {

@@ -12,7 +12,7 @@ namespace kin::sync::maildir {
 // What a name says. Its views are of the text that it was parsed from.
 struct NameView {
   std::string_view unique;
-  char delimiter = ':';  // of the letters: file systems that cannot have a colon get ';' or '!'
+  char delimiter = ':';  // of the letters: what lies where no name can have a colon has ';' or '!'
   std::string_view letters;
   std::string_view extra;  // from its comma on
 };
@@ -26,7 +26,7 @@ inline constexpr std::uint32_t kAllKeywords = (1U << 26) - 1;
 std::string make_name(std::string_view unique, const NameView& old, std::uint8_t flags,
                       std::uint32_t keywords);
 
-// Without the field ",U=...", where a number of this very folder is kept.
+// Without the fields ",U=..." and ",FMD5=...": a number in this very folder, and which one that is.
 std::string without_uid(std::string_view unique);
 
 // Whether a name that comes from elsewhere can be the unique part of a message here, whatever flags it will

@@ -3,6 +3,7 @@
 #include <climits>
 
 #include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -11,10 +12,11 @@
 
 namespace {
 
-std::string border;  // the directory; empty if there is none
+std::string border;          // the directory; empty if there is none
+std::string without_colons;  // likewise
 std::uint64_t refusals = 0;
 
-bool is_beyond(int directory, const char* name) {
+std::string path_of(int directory, const char* name) {
   std::string path;
   if (directory != AT_FDCWD && name[0] != '/') {
     char target[PATH_MAX];
@@ -23,7 +25,16 @@ bool is_beyond(int directory, const char* name) {
     if (size > 0) path.assign(target, static_cast<std::size_t>(size));
     path += '/';
   }
-  return (path + name).starts_with(border + "/");
+  return path + name;
+}
+
+bool is_beyond(int directory, const char* name) { return path_of(directory, name).starts_with(border + "/"); }
+
+bool is_bad_name(int directory, const char* name) {
+  const bool is_bad = !without_colons.empty() && std::strchr(name, ':') != nullptr &&
+                      path_of(directory, name).starts_with(without_colons + "/");
+  if (is_bad) errno = EINVAL;
+  return is_bad;
 }
 
 bool is_refused(int from_directory, const char* from, int directory, const char* to) {
@@ -39,12 +50,12 @@ bool is_refused(int from_directory, const char* from, int directory, const char*
 extern "C" {
 
 int linkat(int from_directory, const char* from, int directory, const char* to, int flags) noexcept {
-  if (is_refused(from_directory, from, directory, to)) return -1;
+  if (is_bad_name(directory, to) || is_refused(from_directory, from, directory, to)) return -1;
   return static_cast<int>(::syscall(SYS_linkat, from_directory, from, directory, to, flags));
 }
 
 int renameat2(int from_directory, const char* from, int directory, const char* to, unsigned flags) noexcept {
-  if (is_refused(from_directory, from, directory, to)) return -1;
+  if (is_bad_name(directory, to) || is_refused(from_directory, from, directory, to)) return -1;
   return static_cast<int>(::syscall(SYS_renameat2, from_directory, from, directory, to, flags));
 }
 
@@ -63,5 +74,9 @@ SeparateMount::~SeparateMount() {
 }
 
 std::uint64_t SeparateMount::refused() const { return refusals; }
+
+MountWithoutColons::MountWithoutColons(std::string directory) { without_colons = std::move(directory); }
+
+MountWithoutColons::~MountWithoutColons() { without_colons.clear(); }
 
 }  // namespace kin::testing

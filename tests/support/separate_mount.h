@@ -18,4 +18,13 @@ class SeparateMount {
   std::uint64_t refused() const;  // so often it was tried
 };
 
+// As if no name in a directory, and below it, could have a colon.
+class MountWithoutColons {
+ public:
+  explicit MountWithoutColons(std::string directory);  // one at a time
+  ~MountWithoutColons();
+  MountWithoutColons(const MountWithoutColons&) = delete;
+  MountWithoutColons& operator=(const MountWithoutColons&) = delete;
+};
+
 }  // namespace kin::testing

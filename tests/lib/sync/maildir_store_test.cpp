@@ -420,6 +420,48 @@ TEST_CASE("a message moves to a folder on another file system as it is, and is t
   CHECK(content_of(*store, ".b", *answers[2]) == "third");
 }
 
+TEST_CASE("where no name can have a colon, flags are behind the delimiter that is there, or a semicolon",
+          "[sync]") {
+  const TempDir directory;
+  for (const char* const folder : {"", ".empty", ".moved"}) make_maildir(directory / folder);
+  const std::string delimiter = GENERATE(";", "!");
+  INFO(delimiter);
+  const bool is_told = delimiter == "!";
+  const testing::MountWithoutColons mount(directory.path());
+  const auto store = open(directory.path());
+  if (is_told) write(directory / "cur/0.host!2,RS", "old");
+  const Entry first = applied(*store, add_change("", "1.host", "text", kSeen));
+  CHECK(first.local == "1.host");
+  CHECK(fs::exists(directory / ("cur/1.host" + delimiter + "2,S")));
+  if (is_told) CHECK(scan(*store).entries.front().item.flags == (kReplied | kSeen));
+  const Entry flagged = applied(*store, update_change(first, kSeen | kFlagged));
+  CHECK(flagged.item.flags == (kSeen | kFlagged));
+  CHECK(fs::exists(directory / ("cur/1.host" + delimiter + "2,FS")));
+  // A folder in which there is nothing to go by has what the root has.
+  const auto later = open(directory.path());
+  applied(*later, add_change(".empty", "2.host", "more", kSeen));
+  CHECK(names_in(directory / ".empty/cur") == Words{"2.host" + delimiter + "2,S"});
+  StoreChange move = change_of(Kind::move, only_one(*later, ".empty"));
+  move.item.folder = ".moved";
+  CHECK(applied(*later, move).item.flags == kSeen);
+  CHECK(names_in(directory / ".moved/cur") == Words{"2.host" + delimiter + "2,S"});
+  CHECK(applied(*later, add_change("", "3.host", "new")).local == "3.host");
+  CHECK(names_in(directory / "new") == Words{"3.host"});
+}
+
+TEST_CASE("a message that moves gets the delimiter of its new folder", "[sync]") {
+  const TempDir directory;
+  for (const char* const folder : {".a", ".b"}) make_maildir(directory / folder);
+  write(directory / ".a/cur/1.host,U=7,FMD5=0123abc,S=4;2,S", "text");
+  write(directory / ".b/cur/2.host:2,S", "more");
+  const auto store = open(directory.path());
+  StoreChange move = change_of(Kind::move, only_one(*store, ".a"));
+  CHECK(move.item.name == "1.host,S=4");
+  move.item.folder = ".b";
+  applied(*store, move);
+  CHECK(names_in(directory / ".b/cur") == Words{"1.host,S=4:2,S", "2.host:2,S"});
+}
+
 TEST_CASE("a message that changed, or cannot go, stays whole where it was though it should be copied away",
           "[sync]") {
   const TempDir directory;
@@ -471,7 +513,9 @@ TEST_CASE("folders of a Maildir are the directories with cur, and files of other
   REQUIRE(::mkfifo((directory / "pipe").c_str(), 0600) == 0);
   for (const char* const file :
        {"dovecot-uidlist", "dovecot.index.log", ".uidvalidity", ".mbsyncstate", "maildirsize", ".notmuch/x",
-        "courierimapuiddb", "cur/.hidden", "new/.nfs01"})
+        ".isyncuidmap.db", "courierimapuiddb", "courierimapkeywords/:list", "dovecot-uidvalidity",
+        "dovecot-uidvalidity.5f3a", "dovecot.list.index", "dovecot.list.index.log", "dovecot.mailbox.log",
+        "cur/.hidden", "new/.nfs01"})
     write(directory / file, "x");
   CHECK(folders_of(*store) == Words{"", ".Lists.git", "Archive.x", "Archive/2024", "no"});
   const Scanned scanned = scan(*store);
@@ -637,16 +681,17 @@ TEST_CASE("folders of a Maildir are made, and go when nothing is in them", "[syn
   const Entry message = applied(*store, add_change(".Sent", "1", "text"));
   write(root + "/.Sent/dovecot-uidlist", "x");
   write(root + "/.Sent/dovecot.index.cache", "x");
+  write(root + "/.Sent/courierimapacl", "x");
   applied(*store, folder_change(Kind::remove, ".Sent"));
-  CHECK(names_in(root + "/.Sent").size() == 6);
+  CHECK(names_in(root + "/.Sent").size() == 7);
   write(root + "/.Sent/notes", "of somebody");
   std::vector<StoreChange> changes{change_of(Kind::remove, message), folder_change(Kind::remove, ".Sent")};
   for (const auto& answer : store->apply(changes)) CHECK(answer);
-  CHECK(names_in(root + "/.Sent").size() == 7);
+  CHECK(names_in(root + "/.Sent").size() == 8);
   fs::remove(root + "/.Sent/notes");
   write(root + "/.Sent/tmp/foreign", "x");
   applied(*store, folder_change(Kind::remove, ".Sent"));
-  CHECK(names_in(root + "/.Sent").size() == 6);
+  CHECK(names_in(root + "/.Sent").size() == 7);
   fs::remove(root + "/.Sent/tmp/foreign");
   applied(*store, folder_change(Kind::remove, ".Sent"));
   CHECK_FALSE(fs::exists(root + "/.Sent"));
