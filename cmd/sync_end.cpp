@@ -79,8 +79,9 @@ Result<std::unique_ptr<SyncEnd>> SyncEnd::open(Context& context, const SyncEndOp
   // Of mbox it may be a file: the first message tells.
   end->made_root_ = is_missing && std::string_view(kind->name) != "mbox";
   if (end->made_root_ && ::mkdir(root.c_str(), 0700) != 0) return errno_error("cannot make", root);
-  KIN_TRY_ASSIGN(end->store_, end->kind_->open(root));
+  KIN_TRY_ASSIGN(auto store, end->kind_->open(root));
   KIN_TRY_ASSIGN(end->replica_, sync::Replica::open(*end->table_, identity_of(root, *kind)));
+  KIN_TRY_ASSIGN(end->store_, sync::MountedStore::open(std::move(store), root, *end->replica_));
   if (end->replica_->was_copied())
     context.warn(printable(root) +
                  " is not the directory that it was: it takes part as a new one, of which nothing is known");
@@ -141,6 +142,7 @@ Result<sync::ScanCounts> SyncEnd::scan(Context& context) {
   if (replica_->was_copied()) KIN_TRY(replica_->start_anew(as_bytes("t")));
   auto counts = sync::scan_store(*store_, kind_->is_mail, *replica_, observer, context.stop());
   context.progress("");
+  if (counts) KIN_TRY(store_->remember());
   // What was known of a file or directory is kept. Of one that never could be read nothing is, so a mirror
   // would not have it.
   if (counts && must_see_all_ && !counts->never_seen.empty())

@@ -3,6 +3,7 @@
 
 #include "cmd/context.h"
 #include "formats/formats.h"
+#include "lib/sync/mounted_store.h"
 #include "lib/sync/replica_scan.h"
 #include "lib/sync/session.h"
 #include "store/feature_index.h"
@@ -55,7 +56,7 @@ class SyncEnd {
   std::unique_ptr<sync::Replica> replica_;
   std::unique_ptr<store::FeatureIndex> features_;
   std::unique_ptr<sync::BaseFinder> bases_;
-  std::unique_ptr<sync::SyncStore> store_;
+  std::unique_ptr<sync::MountedStore> store_;
 };
 
 }  // namespace kin::cmd

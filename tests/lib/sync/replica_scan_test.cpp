@@ -1,5 +1,6 @@
 #include "lib/sync/replica_scan.h"
 
+#include "lib/sync/mounted_store.h"
 #include "tests/support/as_nobody.h"
 #include "tests/support/expect.h"
 #include "tests/support/memory_table.h"
@@ -351,6 +352,129 @@ TEST_CASE("what is missing is noted though the second look at its folder fails",
   replica = value_of(Replica::open(table, "here"));
   CHECK(value_of(scan_store(*store, true, *replica, {}, {})).removed == 1);
   CHECK(replica->live_items() == 4);
+}
+
+TEST_CASE("mounts are found by what the system says of them", "[sync]") {
+  const std::string info =
+      "22 27 0:20 / / rw - ext4 /dev/a rw\n"
+      "23 22 0:21 / /home/mail rw shared:2 - ext4 /dev/b rw\n"
+      "24 22 0:22 /sub /home/mail/at/a\\040b\\134c rw - ext4 /dev/b rw\n"
+      "25 22 0:22 / /home/mail/at rw - tmpfs x rw\n25 22 0:22 / /home/mail/at rw - tmpfs x rw\n"
+      "26 22 0:22 / /home/mailbox rw - tmpfs x rw\nx y z\n\n27 22 0:23 / /home/mail/";
+  CHECK(mounts_below("/home/mail", info) == std::vector<std::string>{"at", "at/a b\\c"});
+  CHECK(mounts_below("/", info).size() == 5);
+  CHECK(mounts_below("/elsewhere", info).empty());
+}
+
+TEST_CASE("an empty directory whose disk is not mounted loses nothing, in all kinds of stores", "[sync]") {
+  for (const StoreKind& kind : store_kinds()) {
+    INFO(kind.name);
+    const Stored stored(kind.name);
+    const TempDir elsewhere;
+    const std::string mounts = elsewhere / "mountinfo";
+    const auto mount = [&](bool is_mounted) {
+      std::ofstream(mounts) << "1 2 0:3 / " << (is_mounted ? stored.root / "at" : "/proc") << " rw - x y z\n";
+    };
+    mount(true);
+    testing::MemoryTable table;
+    auto replica = value_of(Replica::open(table, "here"));
+    std::unique_ptr<MountedStore> store;
+    const auto open = [&] {
+      store = value_of(
+          MountedStore::open(value_of(kind.open(stored.root.path())), stored.root.path(), *replica, mounts));
+    };
+    std::vector<std::string> skipped;
+    const auto scan = [&] {
+      open();
+      ScanObserver observer;
+      skipped.clear();
+      observer.on_skipped = [&](const std::string& what, const Error&) { skipped.push_back(what); };
+      const ScanCounts counts = value_of(scan_store(*store, kind.is_mail, *replica, observer, {}));
+      require_ok(store->remember());
+      return counts;
+    };
+    scan();
+    CHECK(skipped.empty());
+    const SetDigest digest = replica->digest();
+    // Its directory is another one then.
+    fs::rename(stored.root / "at", elsewhere / "disk");
+    fs::create_directory(stored.root / "at");
+    stored.set_mode("at", 0555);
+    mount(false);
+    for (int again = 0; again < 2; ++again) {
+      const ScanCounts counts = scan();
+      CHECK(counts.removed + counts.changed + counts.added == 0);
+      CHECK(counts.never_seen.empty());
+      CHECK(skipped == std::vector<std::string>{"at"});
+      CHECK(replica->digest() == digest);
+    }
+    // Nothing is put there, where it would be hidden later.
+    StoreChange change;
+    change.item.type = ItemType::directory;
+    change.item.folder = kind.is_mail ? "" : "at";
+    change.item.name = kind.is_mail ? "at/new" : "new";
+    const auto answers = store->apply({change});
+    REQUIRE(answers.size() == 1);
+    CHECK(testing::code_of(answers[0]) == ErrorCode::busy);
+    CHECK(fs::is_empty(stored.root / "at"));
+
+    fs::remove(stored.root / "at");
+    fs::rename(elsewhere / "disk", stored.root / "at");
+    mount(true);
+    CHECK(scan().removed == 0);
+    CHECK(replica->digest() == digest);
+    CHECK(skipped.empty());
+    // What is deleted from it while it is there was deleted; likewise if its directory is gone.
+    fs::remove_all(stored.root / "at/one");
+    CHECK(scan().removed > 0);
+    stored.add("at/one", "first");
+    const std::uint64_t fewer = (scan(), replica->live_items());
+    fs::remove_all(stored.root / "at");
+    mount(false);
+    CHECK(scan().removed > 0);
+    CHECK(replica->live_items() < fewer);
+    CHECK(skipped.empty());
+  }
+}
+
+TEST_CASE("a disk that goes while it is looked at loses nothing", "[sync]") {
+  const Stored stored("tree");
+  const TempDir elsewhere;
+  const std::string mounts = elsewhere / "mountinfo";
+  std::ofstream(mounts) << "1 2 0:3 / " << stored.root / "at"
+                        << " rw - x y z\n";
+  testing::MemoryTable table;
+  auto replica = value_of(Replica::open(table, "here"));
+  const auto open = [&] {
+    return value_of(MountedStore::open(value_of(find_store_kind("tree")->open(stored.root.path())),
+                                       stored.root.path(), *replica, mounts));
+  };
+  auto store = open();
+  value_of(scan_store(*store, false, *replica, {}, {}));
+  require_ok(store->remember());
+  const std::uint64_t items = replica->live_items();
+  // Between the listing of folders and the look into them.
+  class Unmounted : public StoppedStore {
+   public:
+    Unmounted(SyncStore& store, std::function<void()> unmount)
+        : StoppedStore(store, 1000), unmount_(std::move(unmount)) {}
+    Result<std::vector<std::string>> folders(const OnSkipped& on_skipped) override {
+      auto out = StoppedStore::folders(on_skipped);
+      std::exchange(unmount_, [] {})();
+      return out;
+    }
+
+   private:
+    std::function<void()> unmount_;
+  };
+  store = open();
+  Unmounted unmounted(*store, [&] {
+    fs::rename(stored.root / "at", elsewhere / "disk");
+    fs::create_directory(stored.root / "at");
+    std::ofstream(mounts) << "";
+  });
+  CHECK(value_of(scan_store(unmounted, false, *replica, {}, {})).removed == 0);
+  CHECK(replica->live_items() == items);
 }
 
 }  // namespace scan_test
