@@ -230,12 +230,22 @@ Result<void> Session::begin() {
   }
   comparison_.emplace(parts_.replica, options_.is_initiator ? our_hello_ : their_hello_,
                       options_.is_initiator ? their_hello_ : our_hello_, ours_.items, theirs_.items);
-  if (!options_.is_initiator) {
-    KIN_TRY_ASSIGN(const Bytes symbols, comparison_->first_symbols());
-    put(FrameType::symbols, symbols);
-  } else if (observer_.on_compared) {
-    observer_.on_compared();
-  }
+  if (options_.is_initiator && observer_.on_compared) observer_.on_compared();
+  if (comparison_->is_plain()) return begin_plain();
+  if (options_.is_initiator) return {};
+  KIN_TRY_ASSIGN(const Bytes symbols, comparison_->first_symbols());
+  put(FrameType::symbols, symbols);
+  return {};
+}
+
+// One of the two has no items: then both know the difference.
+Result<void> Session::begin_plain() {
+  SetComparison::Difference difference;
+  difference.with_contents = sends();
+  KIN_TRY_ASSIGN(difference.wanted, comparison_->all_ours());
+  if (!options_.is_initiator) return answer_difference(difference);
+  peer_.different.insert(difference.wanted.begin(), difference.wanted.end());
+  exchanges_ = true;
   return {};
 }
 
@@ -282,6 +292,10 @@ Result<void> Session::on_difference(ByteView payload) {
   if (options_.is_initiator || !comparison_ || exchanges_)
     return Error(ErrorCode::corrupt, "the other end sent a frame out of turn");
   KIN_TRY_ASSIGN(const auto difference, comparison_->take_difference(payload));
+  return answer_difference(difference);
+}
+
+Result<void> Session::answer_difference(const SetComparison::Difference& difference) {
   peer_.different.insert(difference.wanted.begin(), difference.wanted.end());
   peer_.elsewise.insert(difference.elsewise.begin(), difference.elsewise.end());
   sending_ = exchanges_ = true;

@@ -89,6 +89,8 @@ class Session {
   Result<void> on_announced(const Item& item, const Stamp& stamp);
 
   Result<void> begin();
+  Result<void> begin_plain();
+  Result<void> answer_difference(const SetComparison::Difference& difference);
   Result<void> agree();
   Result<void> guard_deletions();
   Result<void> on_need(ByteView payload);

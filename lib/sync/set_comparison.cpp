@@ -36,6 +36,16 @@ SetComparison::SetComparison(Replica& replica, ByteView initiator_hello, ByteVie
   key_ = in.u64();
 }
 
+Result<std::vector<ItemId>> SetComparison::all_ours() {
+  only_ours_.clear();
+  KIN_TRY(replica_.for_each_live([&](const KnownItem& known) -> Result<void> {
+    only_ours_.push_back(known.id);
+    return {};
+  }));
+  is_known_ = true;
+  return only_ours_;
+}
+
 ShortId SetComparison::short_id(const Item& item) const {
   const StateHash state = state_hash(item);
   return mix(mix(state[0] ^ key_) + state[1]);

@@ -19,6 +19,10 @@ class SetComparison {
   SetComparison(Replica& replica, ByteView initiator_hello, ByteView responder_hello, std::uint64_t own_items,
                 std::uint64_t peer_items);
 
+  // An end without items lacks all that the other one has: neither symbols nor a difference are needed.
+  bool is_plain() const { return own_items_ == 0 || peer_items_ == 0; }
+  Result<std::vector<ItemId>> all_ours();
+
   // Payloads of frames. The responder's symbols, first of all and when more are asked for.
   Result<Bytes> first_symbols();
   Result<Bytes> answer_more(ByteView more);
