@@ -45,7 +45,7 @@ Result<std::optional<Frame>> FrameReader::next() {
   if (all.size() - used < length) return std::optional<Frame>();
   Frame frame;
   if (all[0] < static_cast<std::uint8_t>(FrameType::hello) ||
-      all[0] > static_cast<std::uint8_t>(FrameType::changed))
+      all[0] > static_cast<std::uint8_t>(FrameType::elsewise))
     return Error(ErrorCode::corrupt, "a frame of an unknown type");
   frame.type = static_cast<FrameType>(all[0]);
   const ByteView payload = all.subspan(used, length);

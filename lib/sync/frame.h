@@ -25,6 +25,7 @@ enum class FrameType : std::uint8_t {
   done = 10,       // and is on the other end's disk
   error = 11,      // why this end gives up
   changed = 12,    // the store has changed since: another round would have something to do
+  elsewise = 13,   // which items of the difference this end has in another state, and tells of itself
 };
 
 struct Frame {

@@ -92,6 +92,8 @@ Result<void> Session::receive(const Frame& frame) {
       return on_more(frame.payload);
     case FrameType::difference:
       return on_difference(frame.payload);
+    case FrameType::elsewise:
+      return on_elsewise(frame.payload);
     case FrameType::end:
       if (their_end_ || !exchanges_) break;
       return on_end(frame.payload);
@@ -246,7 +248,12 @@ Result<void> Session::begin_plain() {
   if (!options_.is_initiator) return answer_difference(difference);
   peer_.different.insert(difference.wanted.begin(), difference.wanted.end());
   exchanges_ = true;
-  return {};
+  if (options_.direction != Direction::both) {
+    rest_ = std::move(difference.wanted);
+    return {};
+  }
+  sending_ = true;
+  return outgoing_->add(difference.wanted);
 }
 
 Result<void> Session::on_need(ByteView payload) {
@@ -276,8 +283,20 @@ Result<void> Session::on_symbols(ByteView payload) {
   // states of one message only flags travel.
   peer_.different.insert(comparison_->only_ours().begin(), comparison_->only_ours().end());
   put(FrameType::difference, comparison_->difference(receives()));
+  if (options_.direction == Direction::both) return {};
+  rest_ = comparison_->only_ours();
   exchanges_ = true;
   return {};
+}
+
+// From here on both ends send. Of what both have, the responder tells first.
+Result<void> Session::on_elsewise(ByteView payload) {
+  if (!options_.is_initiator || !comparison_ || !comparison_->is_known() || exchanges_)
+    return Error(ErrorCode::corrupt, "the other end sent a frame out of turn");
+  KIN_TRY_ASSIGN(auto elsewise, comparison_->take_elsewise(payload));
+  rest_ = std::move(elsewise.told_of);
+  sending_ = exchanges_ = true;
+  return outgoing_->add(elsewise.missing);
 }
 
 Result<void> Session::on_more(ByteView payload) {
@@ -292,6 +311,7 @@ Result<void> Session::on_difference(ByteView payload) {
   if (options_.is_initiator || !comparison_ || exchanges_)
     return Error(ErrorCode::corrupt, "the other end sent a frame out of turn");
   KIN_TRY_ASSIGN(const auto difference, comparison_->take_difference(payload));
+  if (options_.direction == Direction::both) put(FrameType::elsewise, difference.told_of);
   return answer_difference(difference);
 }
 
@@ -422,7 +442,7 @@ Result<void> Session::conclude_receiving() {
     if (!peer_.was_compared) return {};
     // Now it is known which of ours the other end has in another state.
     std::vector<ItemId> rest;
-    for (const ItemId& id : comparison_->only_ours())
+    for (const ItemId& id : rest_)
       if (!dealt_with_.contains(id) && !incoming_->was_told_of(id)) rest.push_back(id);
     if (options_.direction == Direction::mirror && receives()) {
       for (const ItemId& id : rest) KIN_TRY(incoming_->remove_own(id));

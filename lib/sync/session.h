@@ -84,6 +84,7 @@ class Session {
   Result<void> on_symbols(ByteView payload);
   Result<void> on_more(ByteView payload);
   Result<void> on_difference(ByteView payload);
+  Result<void> on_elsewise(ByteView payload);
   Result<void> on_end(ByteView payload);
   Result<void> on_done(ByteView payload);
   Result<void> on_announced(const Item& item, const Stamp& stamp);
@@ -123,6 +124,7 @@ class Session {
   // While sets are compared.
   Bytes our_hello_, their_hello_;
   std::optional<SetComparison> comparison_;
+  std::vector<ItemId> rest_;  // ours, to be sent if the other end does not tell of them
   std::unordered_set<ItemId, ItemIdHash> dealt_with_;
   SessionOutcome outcome_;
 };

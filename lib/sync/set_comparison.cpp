@@ -142,14 +142,28 @@ Result<SetComparison::Difference> SetComparison::take_difference(ByteView differ
     return {};
   }));
   const std::set<ItemId> different(out.wanted.begin(), out.wanted.end());
+  out.told_of.resize((references + 7) / 8);
   for (std::size_t i = 0; i < references; ++i) {
     KIN_TRY_ASSIGN(const auto found,
                    replica_.find_by_prefix(theirs.subspan(i * kReferenceBytes, kReferenceBytes), 4));
-    for (const KnownItem& known : found)
-      if (known.deleted)
-        out.deleted.push_back(known.id);
-      else if (different.contains(known.id))
-        out.elsewise.push_back(known.id);
+    for (const KnownItem& known : found) {
+      if (!known.deleted && !different.contains(known.id)) continue;
+      (known.deleted ? out.deleted : out.elsewise).push_back(known.id);
+      out.told_of[i / 8] |= static_cast<std::uint8_t>(1 << i % 8);
+    }
+  }
+  return out;
+}
+
+Result<SetComparison::Elsewise> SetComparison::take_elsewise(ByteView elsewise) const {
+  const std::size_t count = only_ours_.size();
+  const bool fits = elsewise.size() == (count + 7) / 8;
+  if (!fits || (count % 8 != 0 && elsewise.back() >> count % 8 != 0))
+    return Error(ErrorCode::corrupt, "the other end tells of other items than those that differ");
+  Elsewise out;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool is_told_of = (elsewise[i / 8] >> i % 8 & 1) != 0;
+    (is_told_of ? out.told_of : out.missing).push_back(only_ours_[i]);
   }
   return out;
 }

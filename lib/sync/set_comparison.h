@@ -33,6 +33,12 @@ class SetComparison {
   // What is known, for the responder; `with_contents` if they are to come, else only their names.
   Bytes difference(bool with_contents) const;
   const std::vector<ItemId>& only_ours() const { return only_ours_; }
+  // The answer to that; of those that only we have, in the order of the difference.
+  struct Elsewise {
+    std::vector<ItemId> missing;  // there
+    std::vector<ItemId> told_of;  // in another state there, or deleted: the responder tells of them
+  };
+  Result<Elsewise> take_elsewise(ByteView elsewise) const;
 
   // At the responder.
   struct Difference {
@@ -40,6 +46,7 @@ class SetComparison {
     std::vector<ItemId> wanted;    // the initiator has them not, or in another state
     std::vector<ItemId> elsewise;  // of those: in another state
     std::vector<ItemId> deleted;   // the initiator has them, and they were here
+    Bytes told_of;  // a bit for each item of the initiator's: whether it is one of the last two
   };
   Result<Difference> take_difference(ByteView difference);
 

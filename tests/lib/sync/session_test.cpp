@@ -242,6 +242,30 @@ TEST_CASE("a lost state costs a comparison, and neither loses nor doubles anythi
   }
 }
 
+TEST_CASE("without history both ends send at the same time", "[sync]") {
+  const auto add_large = [](SyncEndForTest& end, std::uint64_t seed) {
+    for (std::uint64_t i = 0; i < 60; ++i)
+      end.store.put_message("", "large" + std::to_string(i),
+                            std::string(as_text(random_bytes(seed + i, 30'000))));
+  };
+  const auto turns = [&](bool a_has_more, bool b_has_more) {
+    SyncEndForTest a, b;
+    fill(a.store, 20);
+    fill(b.store, 20);
+    if (a_has_more) add_large(a, 100);
+    if (b_has_more) add_large(b, 200);
+    const auto link = exchange(a, b);
+    if (link.error) FAIL(link.error->message());
+    require_same(a, b);
+    return link.turns;
+  };
+  // No more than 256 KiB are on their way unacknowledged, so 1.8 MB take some turns, and those of the other
+  // direction take no others.
+  const std::uint64_t there = turns(true, false), back = turns(false, true);
+  REQUIRE(std::min(there, back) > 12);
+  CHECK(turns(true, true) <= std::max(there, back) + 2);
+}
+
 TEST_CASE("without history, flags of both are joined, but not those that lead to deletion", "[sync]") {
   SyncEndForTest a, b;
   fill(a.store, 10);
