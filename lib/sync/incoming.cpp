@@ -227,8 +227,10 @@ Result<void> Incoming::decide_with_room(Wish wish, const std::optional<KnownItem
   }
   if (conflicts && !is_answer && conflicts_ != Conflicts::take) {
     if (conflicts_ == Conflicts::merge) return merge_with(std::move(wish), *own);
-    leave(wish);
-    return {};
+    if (will_be_merged(*own)) {
+      leave(wish);
+      return {};
+    }
   }
   // What was seen once was followed by what is here.
   if (!conflicts && !is_answer && !peer_.was_compared && replica_.seen().contains(wish.stamp)) return {};

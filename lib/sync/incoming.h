@@ -105,6 +105,7 @@ class Incoming {
   Result<void> miss(const Piece& piece);
   bool differs(const KnownItem& own) const;  // from what the other end knows
   bool follows(const KnownItem& own, const Wish& wish) const;
+  bool will_be_merged(const KnownItem& own) const;
   Result<void> decide(Wish wish);
   Result<void> decide_with_room(Wish wish, const std::optional<KnownItem>& own);
   Result<void> tell(Wish wish, const std::optional<KnownItem>& own, bool conflicts);

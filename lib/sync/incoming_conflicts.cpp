@@ -35,7 +35,8 @@ bool is_state(const ItemState& a, const ItemState& b) {
 Result<void> Incoming::miss(const Piece& piece) {
   const ItemId id = item_id(piece.item);
   KIN_TRY_ASSIGN(const auto own, replica_.find(id));
-  if (conflicts_ == Conflicts::leave && own && differs(*own) && piece.replaces != own->stamp) {
+  if (conflicts_ == Conflicts::leave && own && differs(*own) && piece.replaces != own->stamp &&
+      will_be_merged(*own)) {
     left_[id].push_back(piece.stamp);
     failed_.insert(piece.stamp);
   } else {
@@ -54,6 +55,12 @@ bool Incoming::differs(const KnownItem& own) const {
 bool Incoming::follows(const KnownItem& own, const Wish& wish) const {
   return peer_.was_compared && peer_.history_counts && conflicts_ != Conflicts::leave &&
          replica_.seen().contains(wish.stamp) && !peer_.seen.contains(own.stamp);
+}
+
+// By the other end. Not a deletion that it is not told of, since it never had the item: so it cannot know that
+// there is a conflict, and what it has stays.
+bool Incoming::will_be_merged(const KnownItem& own) const {
+  return !own.deleted || peer_.sent.contains(own.id) || peer_.state_of(own) != nullptr;
 }
 
 Result<void> Incoming::settle_left(const VersionSet& seen) {

@@ -266,6 +266,20 @@ TEST_CASE("without history both ends send at the same time", "[sync]") {
   CHECK(turns(true, true) <= std::max(there, back) + 2);
 }
 
+TEST_CASE("what an end has deleted comes back at once from one that has lost its state", "[sync]") {
+  for (const bool loser_begins : {true, false}) {
+    SyncEndForTest a, b;
+    fill(a.store, 10);
+    exchange(a, b);
+    b.store.contents[""].clear();
+    a.lose_state();
+    CHECK((loser_begins ? exchange(a, b) : exchange(b, a)).outcome.is_equal);
+    require_same(a, b);
+    CHECK(b.store.view().size() == 10);
+    CHECK(exchange(a, b).outcome.was_equal);
+  }
+}
+
 TEST_CASE("without history, flags of both are joined, but not those that lead to deletion", "[sync]") {
   SyncEndForTest a, b;
   fill(a.store, 10);
