@@ -17,18 +17,22 @@ ChangeWatch::ChangeWatch(const std::vector<std::string>& roots)
 
 void ChangeWatch::wait(unsigned seconds, const std::stop_token& stop) {
   for (unsigned waited = 0; waited < seconds * 10 && !stop.stop_requested(); ++waited) {
-    pollfd fd{watch_ ? watch_.get() : -1, POLLIN, 0};
-    if (::poll(&fd, 1, 100) > 0 && has_changed()) {
-      ::poll(nullptr, 0, 300);  // a mail program that has begun is let to finish
-      return;
-    }
+    pollfd waiting{fd(), POLLIN, 0};
+    if (::poll(&waiting, 1, 100) > 0 && has_changed()) return;
   }
+}
+
+bool ChangeWatch::has_changed() {
+  if (!read_events()) return false;
+  ::poll(nullptr, 0, 300);
+  return true;
 }
 
 void ChangeWatch::add(const std::string& root) {
   constexpr auto kEvents = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_CLOSE_WRITE;
   constexpr auto kReadable = std::filesystem::directory_options::skip_permission_denied;
-  ::inotify_add_watch(watch_.get(), root.c_str(), kEvents);
+  // A mailbox is written anew by many programs, under its name.
+  ::inotify_add_watch(watch_.get(), root.c_str(), kEvents | IN_DELETE_SELF | IN_MOVE_SELF);
   std::error_code failed;
   for (std::filesystem::recursive_directory_iterator at(root, kReadable, failed), end; !failed && at != end;
        at.increment(failed))
@@ -37,7 +41,7 @@ void ChangeWatch::add(const std::string& root) {
 }
 
 // More than locks that come and go, also by our own looking at a store.
-bool ChangeWatch::has_changed() {
+bool ChangeWatch::read_events() {
   alignas(inotify_event) char events[16 << 10];
   const ssize_t got = ::read(watch_.get(), events, sizeof events);
   for (ssize_t at = 0; at < got;) {

@@ -16,10 +16,14 @@ class ChangeWatch {
 
   // Until something has changed, or the time is over. Where nothing can be watched, that is all it waits for.
   void wait(unsigned seconds, const std::stop_token& stop);
+  // Readable when something may have changed; -1: nothing can be watched.
+  int fd() const { return watch_ ? watch_.get() : -1; }
+  // Whether it has. Then it returns a moment later: a mail program that has begun is let to finish.
+  bool has_changed();
 
  private:
   void add(const std::string& root);
-  bool has_changed();
+  bool read_events();
 
   const Fd watch_;
 };

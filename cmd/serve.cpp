@@ -1,7 +1,11 @@
 // kin serve: the other end of kin sync, which starts it there.
+#include "cmd/change_watch.h"
 #include "cmd/sync_end.h"
 #include "lib/sync/exchange.h"
+#include "lib/sync/pause.h"
 
+#include <chrono>
+#include <optional>
 #include <unistd.h>
 
 namespace kin::cmd {
@@ -13,37 +17,86 @@ struct ServeOptions {
   std::string limit_rate;
 };
 
-Result<ExitCode> run_serve(Context& context, const ServeOptions& options) {
-  if (!options.stdio) return Error(ErrorCode::invalid_argument, "serve speaks by --stdio only");
-  sync::ExchangeOptions exchange;
-  exchange.in = STDIN_FILENO;
-  exchange.out = STDOUT_FILENO;
-  if (!options.limit_rate.empty()) {
-    KIN_TRY_ASSIGN(exchange.limit_bytes_per_second, parse_size(options.limit_rate));
+// What it is to another end, exchange after exchange.
+class Service {
+ public:
+  Service(Context& context, const ServeOptions& options, std::uint64_t limit_bytes_per_second)
+      : context_(context), options_(options) {
+    exchange_.limit_bytes_per_second = limit_bytes_per_second;
   }
+
+  ExitCode run() {
+    std::optional<ChangeWatch> watch;
+    for (;;) {
+      const ExitCode code = exchange();
+      if (!is_kept_ || code == ExitCode::failed) return code;
+      sync::Pause pause(false, Clock::now());
+      if (!watch) pause.set_changed();  // nobody has watched since the scan
+      if (!watch) watch.emplace(std::vector{options_.end.root});
+      const sync::PauseOptions pause_options{watch->fd(), [&] { return watch->has_changed(); }, {}};
+      const auto ended = sync::run_pause(pause, link_, pause_options, context_.stop());
+      if (!ended) return ExitCode::failed;
+      if (*ended == sync::PauseEnd::closed) return code;
+      watch.emplace(std::vector{options_.end.root});  // before the scan: directories may be new
+    }
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  ExitCode exchange() {
+    auto end = SyncEnd::open(context_, options_.end);
+    if (!end) return refuse(end.error());
+    const auto counts = (*end)->scan(context_, [&] { show_life(); });
+    if (!counts) return refuse(counts.error());
+    sync::SessionOptions session_options;
+    session_options.kind = (*end)->kind().number;
+    session_options.peer_name = "who came here";
+    sync::SessionObserver observer;
+    observer.on_skipped = [&](const std::string& what, const Error& error) {
+      (*end)->skip(context_, what, error);
+    };
+    sync::Session session((*end)->parts(), session_options, observer);
+    sync::ExchangeTotals totals;
+    const auto exchanged = sync::run_exchange(session, link_, exchange_, context_.stop(), totals);
+    (*end)->finish();
+    if (session.is_dry_run()) (*end)->take_back();
+    is_kept_ = session.keeps_link();
+    if (!exchanged) return ExitCode::failed;  // the other end was told why
+    return (*end)->skipped() == 0 ? ExitCode::ok : ExitCode::incomplete;
+  }
+
   // Why it cannot be is told to the other end, whose user it is.
-  const auto refuse = [](const Error& error) {
+  static ExitCode refuse(const Error& error) {
     const Bytes frame = sync::encode_frame(sync::FrameType::error, as_bytes(error.message()));
     static_cast<void>(write_all(STDOUT_FILENO, frame, "stdout").has_value());
     return ExitCode::failed;
-  };
-  auto end = SyncEnd::open(context, options.end);
-  if (!end) return refuse(end.error());
-  if (const auto counts = (*end)->scan(context); !counts) return refuse(counts.error());
-  sync::SessionOptions session_options;
-  session_options.kind = (*end)->kind().number;
-  session_options.peer_name = "who came here";
-  sync::SessionObserver observer;
-  observer.on_skipped = [&](const std::string& what, const Error& error) {
-    (*end)->skip(context, what, error);
-  };
-  sync::Session session((*end)->parts(), session_options, observer);
-  sync::ExchangeTotals totals;
-  const auto exchanged = sync::run_exchange(session, exchange, context.stop(), totals);
-  (*end)->finish();
-  if (session.is_dry_run()) (*end)->take_back();
-  if (!exchanged) return ExitCode::failed;  // the other end was told why
-  return (*end)->skipped() == 0 ? ExitCode::ok : ExitCode::incomplete;
+  }
+
+  // While a scan takes long, so that the other end does not give up. A pipe takes it whole or not at all.
+  void show_life() {
+    constexpr std::chrono::seconds kEvery{10};
+    if (!is_kept_ || Clock::now() - showed_life_ < kEvery) return;
+    showed_life_ = Clock::now();
+    const Bytes sign = sync::sign_of_life();
+    static_cast<void>(::write(STDOUT_FILENO, sign.data(), sign.size()) > 0);
+  }
+
+  Context& context_;
+  const ServeOptions& options_;
+  sync::ExchangeOptions exchange_;
+  sync::Link link_{STDIN_FILENO, STDOUT_FILENO, {}};
+  bool is_kept_ = false;  // the connection, after an exchange
+  Clock::time_point showed_life_ = Clock::now();
+};
+
+Result<ExitCode> run_serve(Context& context, const ServeOptions& options) {
+  if (!options.stdio) return Error(ErrorCode::invalid_argument, "serve speaks by --stdio only");
+  std::uint64_t limit_bytes_per_second = 0;
+  if (!options.limit_rate.empty()) {
+    KIN_TRY_ASSIGN(limit_bytes_per_second, parse_size(options.limit_rate));
+  }
+  return Service(context, options, limit_bytes_per_second).run();
 }
 
 Action define_serve(CLI::App& app) {

@@ -119,9 +119,10 @@ void SyncEnd::skip(Context& context, const std::string& what, const Error& error
   context.warn(printable(what) + ": " + error.message());
 }
 
-Result<sync::ScanCounts> SyncEnd::scan(Context& context) {
+Result<sync::ScanCounts> SyncEnd::scan(Context& context, const std::function<void()>& on_progress) {
   sync::ScanObserver observer;
   observer.on_progress = [&](const std::string& folder, std::uint64_t entries) {
+    if (on_progress) on_progress();
     if (context.shows_progress())
       context.progress(
           fmt::format("looking through {}: {}  {}", printable(root_), grouped(entries), printable(folder)));

@@ -35,7 +35,8 @@ class SyncEnd {
   const std::string& root() const { return root_; }
   sync::SessionParts parts() { return {*replica_, *store_, *bases_, trash_, incoming_, &formats::all()}; }
 
-  Result<sync::ScanCounts> scan(Context& context);
+  // `on_progress` is called now and then.
+  Result<sync::ScanCounts> scan(Context& context, const std::function<void()>& on_progress = {});
   std::uint64_t skipped() const { return skipped_; }
   void skip(Context& context, const std::string& what, const Error& error);
   // The store was made here for a kind that it is not to be.

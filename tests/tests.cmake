@@ -111,6 +111,7 @@ add_executable(sync_tests
   tests/lib/sync/maildir_store_test.cpp
   tests/lib/sync/mbox_store_test.cpp
   tests/lib/sync/mh_store_test.cpp
+  tests/lib/sync/pause_test.cpp
   tests/lib/sync/record_test.cpp
   tests/lib/sync/replica_scan_test.cpp
   tests/lib/sync/session_test.cpp

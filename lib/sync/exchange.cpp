@@ -15,6 +15,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kAheadBytes = 64 << 10;  // ready to be written: more would only be lost with the link
 constexpr int kTickMilliseconds = 200;
+constexpr double kMostSilentSeconds = 300;
 
 double seconds_since(Clock::time_point then) {
   return std::chrono::duration<double>(Clock::now() - then).count();
@@ -22,10 +23,10 @@ double seconds_since(Clock::time_point then) {
 
 class Exchange {
  public:
-  Exchange(Session& session, const ExchangeOptions& options, const std::stop_token& stop,
+  Exchange(Session& session, Link& link, const ExchangeOptions& options, const std::stop_token& stop,
            ExchangeTotals& totals)
-      : session_(session), options_(options), stop_(stop), totals_(totals) {
-    for (const int fd : {options_.in, options_.out}) {
+      : session_(session), link_(link), options_(options), stop_(stop), totals_(totals) {
+    for (const int fd : {link_.in, link_.out}) {
       const int flags = ::fcntl(fd, F_GETFL);
       if (flags >= 0) ::fcntl(fd, F_SETFL, flags | O_NONBLOCK);
     }
@@ -41,6 +42,7 @@ class Exchange {
 
  private:
   Result<void> loop() {
+    KIN_TRY(take_frames());
     for (;;) {
       if (stop_.stop_requested()) return interrupted();
       KIN_TRY(fill());
@@ -50,8 +52,7 @@ class Exchange {
         options_.on_tick();
       }
       const std::size_t allowed = allowed_bytes();
-      pollfd fds[2] = {{options_.in, POLLIN, 0},
-                       {waiting() > 0 && allowed > 0 ? options_.out : -1, POLLOUT, 0}};
+      pollfd fds[2] = {{link_.in, POLLIN, 0}, {waiting() > 0 && allowed > 0 ? link_.out : -1, POLLOUT, 0}};
       // First what there is to do at once; then, with nothing to read, what was read is made; then it waits.
       int ready = ::poll(fds, 2, 0);
       if (ready == 0 || (fds[0].revents == 0 && ready >= 0)) {
@@ -59,15 +60,21 @@ class Exchange {
         KIN_TRY(fill());
         if (session_.finished() && waiting() == 0) return {};
         if (ready == 0) {
-          fds[1].fd = waiting() > 0 && allowed > 0 ? options_.out : -1;
+          fds[1].fd = waiting() > 0 && allowed > 0 ? link_.out : -1;
           const bool is_held_back = waiting() > 0 && allowed == 0;
           const Clock::time_point before = Clock::now();
           ready = ::poll(fds, 2, is_held_back ? 10 : kTickMilliseconds);
           if (session_.awaits_ack()) waited_ += seconds_since(before);
+          silent_ += seconds_since(before);
         }
       }
       if (ready < 0 && errno != EINTR) return errno_error("cannot wait for", "the other end");
+      const bool may_be_given_up = session_.keeps_link() && link_.reader.has_greeted();
+      if (ready <= 0 && may_be_given_up && silent_ > kMostSilentSeconds)
+        return gone(
+            Error(ErrorCode::io, "nothing is heard of the other end any more; what had come is kept"));
       if (ready <= 0) continue;
+      silent_ = 0;
       if (fds[1].fd >= 0 && fds[1].revents != 0) KIN_TRY(write_some(allowed));
       if (fds[0].revents != 0) KIN_TRY(read_some());
     }
@@ -101,7 +108,7 @@ class Exchange {
 
   Result<void> write_some(std::size_t allowed) {
     const ByteView ready = ByteView(out_).subspan(at_, std::min(waiting(), allowed));
-    const ssize_t written = ::write(options_.out, ready.data(), ready.size());
+    const ssize_t written = ::write(link_.out, ready.data(), ready.size());
     if (written < 0 && (errno == EAGAIN || errno == EINTR)) return {};
     if (written < 0) {
       // It may have said why before it closed its end: that is worth more than this error.
@@ -116,7 +123,7 @@ class Exchange {
   }
 
   Result<void> read_some() {
-    const ssize_t got = ::read(options_.in, buffer_.data(), buffer_.size());
+    const ssize_t got = ::read(link_.in, buffer_.data(), buffer_.size());
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return {};
     if (got < 0) return gone(errno_error("cannot read from", "the other end"));
     if (got == 0) {
@@ -130,14 +137,8 @@ class Exchange {
                                    : "the connection to the other end broke off; what had come is kept"));
     }
     totals_.bytes_in += static_cast<std::uint64_t>(got);
-    reader_.add(ByteView(buffer_).first(static_cast<std::size_t>(got)));
-    for (;;) {
-      KIN_TRY_ASSIGN(const auto frame, reader_.next());
-      if (!frame) break;
-      KIN_TRY(session_.receive(*frame));
-      // Both sides may hold much that the other waits for.
-      KIN_TRY(fill());
-    }
+    link_.reader.add(ByteView(buffer_).first(static_cast<std::size_t>(got)));
+    KIN_TRY(take_frames());
     // Only the time that was spent waiting counts: with all of it, one that takes long to make things small
     // would take the link to be slow, and try harder still.
     if (session_.acked_bytes() > 0)
@@ -145,6 +146,17 @@ class Exchange {
           static_cast<std::uint64_t>(static_cast<double>(session_.acked_bytes()) / std::max(waited_, 1e-3)) +
           1);
     return {};
+  }
+
+  Result<void> take_frames() {
+    for (;;) {
+      if (session_.finished() && session_.keeps_link()) return {};  // the rest is for the pause
+      KIN_TRY_ASSIGN(const auto frame, link_.reader.next());
+      if (!frame) return {};
+      KIN_TRY(session_.receive(*frame));
+      // Both sides may hold much that the other waits for.
+      KIN_TRY(fill());
+    }
   }
 
   Error gone(Error error) {
@@ -157,19 +169,19 @@ class Exchange {
     const Bytes frame = encode_frame(FrameType::error, as_bytes(error.message()));
     ByteView left = frame;
     for (int turn = 0; turn < 20 && !left.empty(); ++turn) {
-      pollfd fd{options_.out, POLLOUT, 0};
+      pollfd fd{link_.out, POLLOUT, 0};
       if (::poll(&fd, 1, 100) <= 0) continue;
-      const ssize_t written = ::write(options_.out, left.data(), left.size());
+      const ssize_t written = ::write(link_.out, left.data(), left.size());
       if (written < 0 && errno != EAGAIN && errno != EINTR) return;
       if (written > 0) left = left.subspan(static_cast<std::size_t>(written));
     }
   }
 
   Session& session_;
+  Link& link_;
   const ExchangeOptions& options_;
   const std::stop_token& stop_;
   ExchangeTotals& totals_;
-  FrameReader reader_;
   Bytes buffer_ = Bytes(64 << 10);
   Bytes out_;
   std::size_t at_ = 0;
@@ -177,13 +189,14 @@ class Exchange {
   Clock::time_point ticked_ = Clock::now(), credited_ = Clock::now();
   double credit_bytes_ = 0;  // may be written, by the limit
   double waited_ = 0;        // seconds in which something was on its way, and there was nothing to do
+  double silent_ = 0;        // seconds in which it could neither read nor write
 };
 
 }  // namespace
 
-Result<void> run_exchange(Session& session, const ExchangeOptions& options, const std::stop_token& stop,
-                          ExchangeTotals& totals) {
-  return Exchange(session, options, stop, totals).run();
+Result<void> run_exchange(Session& session, Link& link, const ExchangeOptions& options,
+                          const std::stop_token& stop, ExchangeTotals& totals) {
+  return Exchange(session, link, options, stop, totals).run();
 }
 
 }  // namespace kin::sync

@@ -1,6 +1,7 @@
 // Runs a session over two descriptors: reads and writes at once, as fast as they go or as is allowed.
 #pragma once
 
+#include "lib/sync/link.h"
 #include "lib/sync/session.h"
 
 #include <functional>
@@ -9,7 +10,6 @@
 namespace kin::sync {
 
 struct ExchangeOptions {
-  int in = -1, out = -1;
   std::uint64_t limit_bytes_per_second = 0;  // of what is sent; 0: none
   std::function<void()> on_tick;             // a few times a second
 };
@@ -18,9 +18,10 @@ struct ExchangeTotals {
   std::uint64_t bytes_in = 0, bytes_out = 0;
 };
 
-// io if the link ends before the session does: what came until then is kept. cancelled on a stop, the same.
-// `totals` is right also after an error.
-Result<void> run_exchange(Session& session, const ExchangeOptions& options, const std::stop_token& stop,
-                          ExchangeTotals& totals);
+// io if the link ends before the session does: what came until then is kept. cancelled on a stop, the same. A
+// link that is to be kept also counts as gone if for minutes nothing goes either way. `totals` is right also
+// after an error.
+Result<void> run_exchange(Session& session, Link& link, const ExchangeOptions& options,
+                          const std::stop_token& stop, ExchangeTotals& totals);
 
 }  // namespace kin::sync

@@ -65,7 +65,7 @@ Bytes encode_hello(const Hello& hello) {
   out.u8(hello.kind);
   out.u8(static_cast<std::uint8_t>((hello.dry_run ? 1 : 0) | (hello.allow_deletes ? 2 : 0) |
                                    (hello.to_initiator ? 4 : 0) | (hello.compare ? 8 : 0) |
-                                   static_cast<int>(hello.direction) << 4));
+                                   static_cast<int>(hello.direction) << 4 | (hello.stays ? 128 : 0)));
   out.u64(hello.replica);
   out.u64(hello.nonce);
   out.u64(hello.digest[0]);
@@ -96,8 +96,10 @@ Result<Hello> decode_hello(ByteView payload) {
   hello.allow_deletes = (flags & 2) != 0;
   hello.to_initiator = (flags & 4) != 0;
   hello.compare = (flags & 8) != 0;
-  if (flags >> 4 > static_cast<int>(Direction::collect)) in.fail();
-  hello.direction = static_cast<Direction>(flags >> 4);
+  hello.stays = (flags & 128) != 0;
+  const int direction = flags >> 4 & 7;
+  if (direction > static_cast<int>(Direction::collect)) in.fail();
+  hello.direction = static_cast<Direction>(direction);
   hello.replica = in.u64();
   hello.nonce = in.u64();
   if (hello.replica == 0) in.fail();

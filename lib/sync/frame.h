@@ -24,7 +24,7 @@ enum class FrameType : std::uint8_t {
   end = 9,         // all that this end had to send was sent
   done = 10,       // and is on the other end's disk
   error = 11,      // why this end gives up
-  changed = 12,    // the store has changed since: another round would have something to do
+  changed = 12,    // between exchanges: whether the store has changed since, and that somebody is there
   elsewise = 13,   // which items of the difference this end has in another state, and tells of itself
 };
 
@@ -41,6 +41,11 @@ class FrameReader {
   void add(ByteView bytes) { append(buffer_, bytes); }
   // Nothing: it is not all there yet. corrupt: this is no stream of frames.
   Result<std::optional<Frame>> next();
+  bool has_greeted() const { return greeted_; }
+  // By its first byte; the rest of it may still be on its way.
+  bool next_is(FrameType type) const {
+    return waiting() > 0 && buffer_[at_] == static_cast<std::uint8_t>(type);
+  }
   // What is left of a frame that was not completed.
   std::size_t waiting() const { return buffer_.size() - at_; }
 
@@ -57,6 +62,7 @@ struct Hello {
   bool dry_run = false, allow_deletes = false;
   bool to_initiator = false;  // of one direction: that one
   bool compare = false;       // whatever is known by history
+  bool stays = false;         // the connection is kept after the exchange
   Direction direction = Direction::both;
   ReplicaId replica = 0;
   std::uint64_t nonce = 0;  // so that no two exchanges have the same key

@@ -57,8 +57,8 @@ bool Incoming::follows(const KnownItem& own, const Wish& wish) const {
          replica_.seen().contains(wish.stamp) && !peer_.seen.contains(own.stamp);
 }
 
-// By the other end. Not a deletion that it is not told of, since it never had the item: so it cannot know that
-// there is a conflict, and what it has stays.
+// By the other end. Not a deletion that it is not told of, since it never had the item: so it cannot know
+// that there is a conflict, and what it has stays.
 bool Incoming::will_be_merged(const KnownItem& own) const {
   return !own.deleted || peer_.sent.contains(own.id) || peer_.state_of(own) != nullptr;
 }

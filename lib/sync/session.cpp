@@ -2,6 +2,7 @@
 
 #include "lib/base/random.h"
 #include "lib/sync/deletion_guard.h"
+#include "lib/sync/pause.h"
 
 #include <fmt/core.h>
 
@@ -34,6 +35,7 @@ Session::Session(const SessionParts& parts, SessionOptions options, SessionObser
     ours_.direction = options_.direction;
     ours_.to_initiator = options_.to_initiator;
     ours_.compare = options_.compare;
+    ours_.stays = options_.stays;
   }
   ours_.kind = options_.kind;
   ours_.replica = parts_.replica.id();
@@ -59,6 +61,11 @@ Result<void> Session::receive(const Frame& frame) {
   if (frame.type == FrameType::error)
     return Error(ErrorCode::io, "the other end: " + printable(as_text(frame.payload)));
   if (frame.type == FrameType::hello) return on_hello(frame.payload);
+  // Of the pause before: it looks through its store, or has said before it heard of this exchange that it
+  // changed.
+  if (frame.type == FrameType::changed && options_.stays && options_.is_initiator && !greeted_ &&
+      ++signs_received_ <= kMostSigns)
+    return {};
   if (finished_ && frame.type == FrameType::ack)
     return {};  // of the last parcels: the end has said it already
   if (!greeted_ || finished_) return Error(ErrorCode::corrupt, "the other end sent a frame out of turn");
@@ -145,6 +152,7 @@ Result<void> Session::on_hello(ByteView payload) {
     options_.to_initiator = theirs_.to_initiator;
     options_.dry_run = theirs_.dry_run;
     options_.allow_deletes = theirs_.allow_deletes;
+    options_.stays = theirs_.stays;
     // Whom it has never finished an exchange with, it cannot tell by history what it has; but where one of
     // the two has seen nothing that the other has not: so it is after a first exchange that was cut.
     const bool is_stranger = !parts_.replica.peers().contains(theirs_.replica) &&

@@ -24,6 +24,7 @@ struct SessionOptions {
   Direction direction = Direction::both;
   bool to_initiator = false;
   bool dry_run = false, allow_deletes = false, compare = false;
+  bool stays = false;  // the link is kept after the exchange: pause.h
 };
 
 struct SessionObserver {
@@ -74,6 +75,8 @@ class Session {
   std::uint64_t content_bytes_left() const { return outgoing_->content_bytes_left(); }
   std::uint8_t peer_kind() const { return theirs_.kind; }  // of store; 0: not known
   bool is_dry_run() const { return options_.dry_run; }
+  // After the exchange, as the initiator wishes it.
+  bool keeps_link() const { return options_.stays; }
   // The state was found to be older than what the other end has seen of it, and has another id now: once
   // more.
   bool must_run_again() const { return must_run_again_; }
@@ -117,6 +120,7 @@ class Session {
   bool greeted_ = false, sending_ = false, end_sent_ = false, finished_ = false, must_run_again_ = false;
   bool exchanges_ = false;  // what differs is known, or needs not be: changes may come
   std::uint64_t needs_sent_ = 0, needs_received_ = 0;
+  std::uint64_t signs_received_ = 0;  // of life
   std::optional<End> their_end_;
   std::uint64_t acks_sent_ = 0, acked_bytes_ = 0;
   std::uint64_t unsettled_bytes_ = 0;  // of parcels that came

@@ -686,16 +686,51 @@ part_locked() {
   rm b.lock; run 0 sync a b; stores same mbox a b 4
 }
 
-# What changes on either end while it goes on is found.
+# What changes on either end while it goes on is found, though nothing changes here and it is not the time to look.
 part_watch() {
-  fresh watch; stores deliver maildir a '' 1 3
-  mkdir b; timeout 60 "$KIN" sync --watch --interval 3600 a b >out 2>err & local pid=$!
-  trap 'kill "${pid-}" 2>/dev/null || true; cleanup' EXIT
-  local i
-  wait_for() { for i in $(seq 100); do [ "$(mails "$1")" = "$2" ] && return; sleep 0.1; done; fail "$(mails "$1") in $1 instead of $2"; }
-  wait_for b 3; stores deliver maildir a '' 4 2; wait_for b 5
-  stores deliver maildir b lists 6 1; wait_for a 6
-  kill -TERM "$pid"; i=0; wait "$pid" || i=$?; [ "$i" = 130 ] || fail "exit code $i"
+  fresh watch; stores deliver maildir a '' 1 3; mkdir b
+  local i pid how
+  wait_for() { for i in $(seq 200); do [ "$(mails "$1")" = "$2" ] && return; sleep 0.1; done; fail "$(mails "$1") in $1 instead of $2"; }
+  wait_to_say() { for i in $(seq 200); do ! grep -qF -- "$1" out err || return 0; sleep 0.1; done; fail "it does not say: $1; but: $(cat out err)"; }
+  # watch ARG...: in the background.
+  watch() { timeout 120 "$KIN" sync --watch --interval 3600 "$@" >out 2>err & pid=$!; trap 'kill "${pid-}" 2>/dev/null || true; cleanup' EXIT; }
+  stop_watch() { kill -TERM "$pid"; i=0; wait "$pid" || i=$?; [ "$i" = 130 ] || fail "exit code $i"; }
+  watch a b; wait_for b 3; stores deliver maildir a '' 4 2; wait_for b 5
+  stores deliver maildir b lists 6 1; wait_for a 6; stop_watch
+  # By ssh, where nobody here can see the other store. The other end's id is in a file.
+  cat >serve <<'SH'
+#!/bin/sh
+echo $$ >serve.pid; exec "$KIN" "$@"
+SH
+  chmod +x serve; export KIN
+  watch --remote-kin "$PWD/serve" --ssh-command "$slow_link --as-ssh" a "host:$PWD/b"
+  wait_to_say 'nothing to do'; stores deliver maildir b lists 7 1; SECONDS=0; wait_for a 7; [ "$SECONDS" -lt 10 ] || fail "after $SECONDS s"
+  stores deliver maildir a '' 8 1; wait_for b 8; stores deliver maildir b '' 9 2; wait_for a 10; stores same maildir a b 10
+  # One that is killed is told of, and there is another one soon.
+  local killed; killed=$(cat serve.pid); kill -KILL "$killed"; wait_to_say 'the next attempt is in 5 s'
+  stores deliver maildir b '' 11 1; wait_for a 11; [ "$(cat serve.pid)" != "$killed" ] || fail "by whom?"
+  stores deliver maildir b '' 12 1; wait_for a 12; stop_watch
+  # One that does not keep connections: what changes here goes there by another one.
+  cat >serve <<'PYTHON'
+#!/usr/bin/env python3
+"""kin, but a hello with the flag 128 is refused, as by one that does not know it."""
+import os, subprocess, sys
+hello = os.read(0, 65536)
+with open("served", "a") as out:
+    out.write(f"{hello[7]:02x}\n")
+if hello[7] & 128:
+    os.write(1, b"\x0b\x03bad")
+    sys.exit(1)
+kin = subprocess.Popen([os.environ["KIN"], *sys.argv[1:]], stdin=subprocess.PIPE)
+kin.stdin.write(hello); kin.stdin.flush()
+while data := os.read(0, 65536):
+    kin.stdin.write(data); kin.stdin.flush()
+    if kin.poll() is not None: break
+sys.exit(0)
+PYTHON
+  watch --remote-kin "$PWD/serve" --ssh-command "$slow_link --as-ssh" a "host:$PWD/b"
+  wait_to_say 'nothing to do'; stores deliver maildir a '' 13 1; wait_for b 13; stop_watch
+  [ "$(tr '\n' ' ' <served)" = '80 00 00 ' ] || [ "$(tr '\n' ' ' <served)" = '80 00 00 00 ' ] || fail "greetings: $(cat served)"
 }
 
 # What has no room is told of, and comes when there is.
