@@ -56,6 +56,8 @@ std::string_view name_of(FileKind kind) {
       return "forgotten snapshot";
     case FileKind::mark:
       return "mark";
+    case FileKind::parity:
+      return "parity";
   }
   return "file";
 }

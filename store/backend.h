@@ -17,10 +17,10 @@
 namespace kin::store {
 
 // A forgotten snapshot is the file that it was, in another place, until its content is removed.
-enum class FileKind { config, key, pack, index, snapshot, forgotten, mark };
+enum class FileKind { config, key, pack, index, snapshot, forgotten, mark, parity };
 inline constexpr FileKind kAllFileKinds[] = {FileKind::config, FileKind::key,      FileKind::pack,
                                              FileKind::index,  FileKind::snapshot, FileKind::forgotten,
-                                             FileKind::mark};
+                                             FileKind::mark,   FileKind::parity};
 
 std::string_view name_of(FileKind kind);  // "pack"
 

@@ -37,6 +37,7 @@ Bytes encode_config(const Config& config, const Key& master_key) {
   parameters.signed_varint(config.created.seconds);
   parameters.varint(config.created.nanoseconds);
   parameters.varint(config.features);
+  if (config.parity_percent > 0) parameters.varint(config.parity_percent);
   const Nonce nonce = random_nonce();
   const Bytes sealed =
       Sealer(config.encryption, sealing_key(master_key)).seal(nonce, out, parameters.bytes());
@@ -83,6 +84,10 @@ Result<void> verify_config(ByteView file, const Key& master_key, Config& config)
   config.created.nanoseconds = static_cast<std::uint32_t>(fields.varint_up_to(999'999'999));
   // The first kin wrote none, and stored no features.
   if (fields.left() > 0) config.features = static_cast<unsigned>(fields.varint_up_to(kMostFeatures));
+  if (fields.left() > 0) {
+    config.parity_percent = static_cast<unsigned>(fields.varint_up_to(kMostParityPercent));
+    if (config.parity_percent == 0) fields.fail();  // none is written as nothing
+  }
   if (config.features < Scanner::kLeastFeatures) fields.fail();
   return fields.finish("config");
 }
@@ -90,5 +95,6 @@ Result<void> verify_config(ByteView file, const Key& master_key, Config& config)
 Key sealing_key(const Key& master_key) { return derive_key(master_key, "kin seal"); }
 Key object_id_key(const Key& master_key) { return derive_key(master_key, "kin object id"); }
 Key segment_key(const Key& master_key) { return derive_key(master_key, "kin segment"); }
+Key parity_key(const Key& master_key) { return derive_key(master_key, "kin parity"); }
 
 }  // namespace kin::store

@@ -1,5 +1,5 @@
-// The repository's config: format version, id, whether it is encrypted, and the parameters that must never
-// change.
+// The repository's config: format version, id, whether it is encrypted, and the parameters, of which only
+// the parity may change.
 #pragma once
 
 #include "lib/base/text.h"
@@ -11,6 +11,7 @@
 namespace kin::store {
 
 inline constexpr std::uint32_t kFormatVersion = 1;
+inline constexpr unsigned kMostParityPercent = 100;
 
 struct Config {
   std::uint32_t version = kFormatVersion;
@@ -20,6 +21,7 @@ struct Config {
   std::optional<Key> plain_master_key;  // unencrypted repositories keep it here, in the open
   Timestamp created;
   unsigned features = Scanner::kDefaultFeatures;  // the most in a sketch
+  unsigned parity_percent = 0;                    // of the packs' bytes, written as parity for them
 };
 
 Bytes encode_config(const Config& config, const Key& master_key);
@@ -33,5 +35,6 @@ Result<void> verify_config(ByteView file, const Key& master_key, Config& config)
 Key sealing_key(const Key& master_key);
 Key object_id_key(const Key& master_key);
 Key segment_key(const Key& master_key);
+Key parity_key(const Key& master_key);
 
 }  // namespace kin::store

@@ -37,11 +37,13 @@ std::string_view folder_of(FileKind kind) {
       return "forgotten";
     case FileKind::mark:
       return "marks";
+    case FileKind::parity:
+      return "parity";
   }
   return "";
 }
 
-bool is_small_and_vital(FileKind kind) { return kind != FileKind::pack; }
+bool is_small_and_vital(FileKind kind) { return kind != FileKind::pack && kind != FileKind::parity; }
 
 // What a damaged repository has in a file's or a folder's place: a loop of links, a file in the path, a
 // socket.

@@ -1,6 +1,7 @@
 // LocalBackend: a repository in a directory.
 //
 //     config   keys/<name>   packs/<first two digits>/<name>   index/<name>   snapshots/<name>   tmp/ reserve
+//     forgotten/<name>   marks/<name>   parity/<name>
 //
 // put() writes to tmp/; sync() flushes those files, renames them into place and flushes the directories. So a
 // file under its final name is always whole, and a crash leaves at most rubbish in tmp/, which a later writer

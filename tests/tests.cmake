@@ -78,6 +78,7 @@ add_executable(kin_tests
   tests/store/block_cache_test.cpp
   tests/store/object_storage_test.cpp
   tests/store/pack_test.cpp
+  tests/store/parity_test.cpp
   tests/store/prune_test.cpp
   tests/store/repair_test.cpp
   tests/store/repository_crash_test.cpp
@@ -244,8 +245,8 @@ target_link_libraries(xz_bench PRIVATE kin_settings kin_formats kin_lib LibLZMA:
 
 # Parsers of bytes from outside: with KIN_FUZZ a fuzzer each, otherwise what was found so far is replayed.
 set(fuzz_targets archive_names block_decode block_header bzip2_rebuild config_key container_open deflate_open deflate_rebuild
-  feature_page index_segment mail_files marks recipe_read scanner shingleprint snapshot sync_rows sync_session sync_wire
-  wire_tree xdelta3_decode xz_rebuild zstd_decode)
+  feature_page index_segment mail_files marks parity_header recipe_read scanner shingleprint snapshot sync_rows sync_session
+  sync_wire wire_tree xdelta3_decode xz_rebuild zstd_decode)
 foreach(target ${fuzz_targets})
   add_executable(fuzz_${target} tests/fuzz/fuzz_${target}.cpp)
   target_link_libraries(fuzz_${target} PRIVATE kin_settings kin_formats kin_store kin_lib)

@@ -64,8 +64,8 @@ class Place {
   Place place(kind_of_backend);                                              \
   const std::unique_ptr<Backend> backend = place.open()
 
-constexpr FileKind kListedKinds[] = {FileKind::key,      FileKind::pack,      FileKind::index,
-                                     FileKind::snapshot, FileKind::forgotten, FileKind::mark};
+constexpr FileKind kListedKinds[] = {FileKind::key,       FileKind::pack, FileKind::index, FileKind::snapshot,
+                                     FileKind::forgotten, FileKind::mark, FileKind::parity};
 
 FileName name(FileKind kind, std::uint64_t number) {
   return {kind, hex(hash(as_bytes(std::to_string(number))))};
@@ -625,7 +625,8 @@ TEST_CASE("whatever stands in a file's place is listed, and to read it is corrup
   const std::map<FileKind, std::string> folders{
       {FileKind::pack, "packs/"},          {FileKind::key, "keys/"},
       {FileKind::index, "index/"},         {FileKind::snapshot, "snapshots/"},
-      {FileKind::forgotten, "forgotten/"}, {FileKind::mark, "marks/"}};
+      {FileKind::forgotten, "forgotten/"}, {FileKind::mark, "marks/"},
+      {FileKind::parity, "parity/"}};
   const std::string folder = directory / folders.at(kind);
   const auto path_of = [&](std::uint64_t i) {
     const std::string file = name(kind, i).name;

@@ -49,6 +49,18 @@ TEST_CASE("a config comes back with every field", "[config]") {
   }
 }
 
+TEST_CASE("a config has the part of parity, and is as before without", "[config]") {
+  const Key master_key = random_key();
+  Config config = sample(Encryption::none, master_key);
+  CHECK(value_of(read(encode_config(config, master_key), master_key)).parity_percent == 0);
+  const std::size_t size = encode_config(config, master_key).size();
+  config.parity_percent = 5;
+  CHECK(value_of(read(encode_config(config, master_key), master_key)).parity_percent == 5);
+  CHECK(encode_config(config, master_key).size() == size + 1);
+  config.parity_percent = 101;
+  CHECK(code_of(read(encode_config(config, master_key), master_key)) == ErrorCode::corrupt);
+}
+
 TEST_CASE("an encrypted config does not hold the master key", "[config]") {
   const Key master_key = random_key();
   const std::string file = hex(encode_config(sample(Encryption::xchacha20_poly1305, master_key), master_key));
