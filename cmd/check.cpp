@@ -8,7 +8,7 @@ namespace kin::cmd {
 namespace {
 
 struct CheckOptions {
-  bool read_data = false;
+  bool read_data = false, no_heal = false;
   std::string subset;
 };
 
@@ -20,7 +20,7 @@ Result<ExitCode> run_check(Context& context, const CheckOptions& options) {
   if (!options.subset.empty()) {
     KIN_TRY_ASSIGN(subset, store::parse_read_subset(options.subset));
   }
-  KIN_TRY_ASSIGN(const auto repository, open_repository_without_index(context));
+  KIN_TRY_ASSIGN(const auto repository, open_repository_without_index(context, !options.no_heal));
   store::CheckObserver observer;
   observer.on_problem = [&](const std::string& problem) { context.warn(problem); };
   observer.on_progress = [&](const std::string& what, std::uint64_t done, std::uint64_t total) {
@@ -47,7 +47,13 @@ Result<ExitCode> run_check(Context& context, const CheckOptions& options) {
   }
   if (stats.given_up_packs > 0)
     context.print(counted(stats.given_up_packs, "pack") + " given up, for a prune to remove");
+  if (stats.healed_packs > 0)
+    context.print(counted(stats.healed_packs, "pack") + " healed from parity; is the disk still good?");
+  if (stats.bare_packs > 0)
+    context.print(counted(stats.bare_packs, "pack") + " without parity (kin parity add makes it)");
   context.json("summary", {{"num_errors", stats.problems},
+                           {"healed_packs", stats.healed_packs},
+                           {"bare_packs", stats.bare_packs},
                            {"snapshots", stats.snapshots},
                            {"trees", stats.trees},
                            {"objects", stats.objects},
@@ -71,6 +77,7 @@ Action define_check(CLI::App& app) {
   app.add_flag("--read-data", options->read_data,
                "read every pack, decode every block, put every container together again");
   app.add_option("--read-data-subset", options->subset, "read a part: n/t (the n-th of t), 5%, 2G");
+  app.add_flag("--no-heal", options->no_heal, "change nothing, also where parity could heal damage");
   return [options](Context& context) { return run_check(context, *options); };
 }
 

@@ -112,12 +112,13 @@ Result<std::string> read_password(const Context& context, const std::string& pro
 // the descriptor is closed.
 Result<Fd> lock_repository(const std::string& location, const std::stop_token& stop);
 // Locked, so that two cannot make it at once and each go on with a key of its own.
-Result<void> create_repository(const std::string& location, const std::optional<std::string>& password);
+Result<void> create_repository(const std::string& location, const std::optional<std::string>& password,
+                               unsigned parity_percent = 0);
 
-// Opens it and reads its index.
-Result<std::unique_ptr<store::Repository>> open_repository(Context& context);
+// Opens it and reads its index. `heal`: what is found damaged, if there is parity for it.
+Result<std::unique_ptr<store::Repository>> open_repository(Context& context, bool heal = true);
 // For those who look at damage: they go on where the index cannot be read.
-Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context);
+Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context, bool heal = true);
 std::string cache_directory(const Context& context);
 // The repository, the cache and a temporary index, as far as they are there: what no backup reads and no
 // restore writes to.

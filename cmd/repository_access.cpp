@@ -132,17 +132,18 @@ Result<Fd> lock_repository(const std::string& location, const std::stop_token& s
   return directory;
 }
 
-Result<void> create_repository(const std::string& location, const std::optional<std::string>& password) {
+Result<void> create_repository(const std::string& location, const std::optional<std::string>& password,
+                               unsigned parity_percent) {
   if (password && password->empty())
     return Error(ErrorCode::invalid_argument,
                  "an empty password protects nothing (kin init --plain makes a repository without one)");
   KIN_TRY(make_directories(location, 0700));
   KIN_TRY_ASSIGN(const Fd lock, lock_repository(location, {}));
   KIN_TRY_ASSIGN(const auto backend, store::open_backend(location));
-  return store::Repository::create(*backend, password);
+  return store::Repository::create(*backend, password, {}, Scanner::kDefaultFeatures, parity_percent);
 }
 
-Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context) {
+Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context, bool heal) {
   const std::string location = repository_location(context);
   KIN_TRY_ASSIGN(auto backend, store::open_backend(location));
   store::OpenOptions options;
@@ -151,6 +152,11 @@ Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context
   options.on_cache_lost = [&context](const Error& error) {
     context.warn(error.message() +
                  "; going on without the cache, which costs time and perhaps space, but no data");
+  };
+  options.heal = heal;
+  options.on_healed = [&context](const ObjectId& pack, const Result<void>& put_back) {
+    context.warn(fmt::format("pack {} was damaged or missing, and is healed from parity{}", pack.short_hex(),
+                             put_back ? "" : ", but cannot be put back: " + put_back.error().message()));
   };
   options.on_warning = [&context](const Error& error) { context.warn(error.message()); };
   options.password = [&] { return read_password(context, "password for " + printable(location), false); };
@@ -164,8 +170,8 @@ Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context
   return repository;
 }
 
-Result<std::unique_ptr<store::Repository>> open_repository(Context& context) {
-  KIN_TRY_ASSIGN(auto repository, open_repository_without_index(context));
+Result<std::unique_ptr<store::Repository>> open_repository(Context& context, bool heal) {
+  KIN_TRY_ASSIGN(auto repository, open_repository_without_index(context, heal));
   KIN_TRY(repository->refresh_index());
   return repository;
 }

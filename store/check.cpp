@@ -4,6 +4,7 @@
 #include "lib/container/content_source.h"
 #include "lib/object/tree.h"
 #include "store/chain_check.h"
+#include "store/parity.h"
 #include "store/short_id.h"
 
 #include <fmt/core.h>
@@ -50,6 +51,7 @@ class Check {
   }
   Result<void> check_keys();
   Result<void> check_set_aside();
+  Result<void> list_packs();
   Result<void> check_index();
   Result<void> check_snapshots(const std::vector<SnapshotId>& ids);
   Result<void> check_tree(const ObjectId& tree, const std::string& where, int depth);
@@ -60,6 +62,8 @@ class Check {
   Result<std::uint64_t> count_faults(const ObjectId& tree, int depth);
   std::uint64_t count_faults(const Node& file);
   Result<void> check_packs();
+  Result<void> check_parity();
+  bool heal(const ObjectId& pack);
   void check_pack(const FileInfo& pack);
   std::vector<FileInfo> choose_packs() const;
   Result<void> stopped() const {
@@ -139,11 +143,16 @@ Result<void> Check::check_set_aside() {
   return {};
 }
 
-Result<void> Check::check_index() {
-  KIN_TRY_ASSIGN(const std::vector<FileInfo> segments, repository_.backend().list(FileKind::index));
+Result<void> Check::list_packs() {
   KIN_TRY_ASSIGN(packs_, repository_.backend().list(FileKind::pack));
   std::sort(packs_.begin(), packs_.end(),
             [](const FileInfo& a, const FileInfo& b) { return a.name < b.name; });
+  return {};
+}
+
+Result<void> Check::check_index() {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> segments, repository_.backend().list(FileKind::index));
+  KIN_TRY(list_packs());
   stats_.packs = packs_.size();
   std::map<std::string, std::uint64_t> sizes;
   for (const FileInfo& pack : packs_) sizes[pack.name] = pack.size;
@@ -164,6 +173,7 @@ Result<void> Check::check_index() {
       if (at != sizes.end() && at->second == pack.size) continue;
       // Or the segment was made while the pack was cut short, and the pack is whole again.
       if (at != sizes.end() && get_named(repository_.backend(), {FileKind::pack, name})) continue;
+      if (heal(pack.id)) continue;
       const std::string text = FileName{FileKind::pack, name}.text();
       const std::string what =
           at == sizes.end() ? text + " is missing"
@@ -176,6 +186,7 @@ Result<void> Check::check_index() {
       if (to_read.contains(name)) indexed_blocks_[name].insert(block.range.offset);
     }
   }
+  if (!repository_.healed_packs().empty()) KIN_TRY(list_packs());
   // What a prune or a repair has given up, and nothing refers to, may be damaged.
   stats_.given_up_packs = std::erase_if(packs_, [&](const FileInfo& pack) {
     return !indexed.contains(pack.name) && marks_.condemns(*ObjectId::from_hex(pack.name));
@@ -348,10 +359,12 @@ void Check::check_pack(const FileInfo& pack) {
     repository_.lose_damaged(id);
     chains_.add_damaged_pack(id, what, 0);
   };
-  const auto file = repository_.backend().get(name);
+  auto file = repository_.backend().get(name);
+  const auto is_whole = [&] { return file && hex(hash(*file)) == pack.name; };
+  if (!is_whole() && heal(id)) file = repository_.backend().get(name);
   if (!file) return unreadable(file.error().message());
   stats_.bytes_read += file->size();
-  if (hex(hash(*file)) != pack.name) {
+  if (!is_whole()) {
     problem(name.text() + ": checksum mismatch: the file is damaged");
     repository_.lose_damaged(id);
   }
@@ -374,6 +387,21 @@ void Check::check_pack(const FileInfo& pack) {
   for (const std::uint64_t offset : missing) chains_.add_damaged_block(id, offset);
   if (!missing.empty())
     problem(fmt::format("{}: {} of its blocks cannot be found in it", name.text(), missing.size()));
+}
+
+bool Check::heal(const ObjectId& pack) {
+  // What is healed in memory only stays a problem.
+  return repository_.heal(pack) == Repository::Healed::on_disk;
+}
+
+Result<void> Check::check_parity() {
+  KIN_TRY_ASSIGN(
+      const ParityStatus status,
+      parity_status(
+          repository_, subset_.kind == ReadSubset::Kind::all,
+          [&](const Error& error) { problem(error.message() + " (kin parity add makes it anew)"); }, stop_));
+  if (repository_.config().parity_percent > 0) stats_.bare_packs = status.bare_packs;
+  return {};
 }
 
 Result<void> Check::check_packs() {
@@ -402,6 +430,8 @@ Result<CheckStats> Check::run() {
   if (subset_.kind != ReadSubset::Kind::none) KIN_TRY(check_packs());
   KIN_TRY(check_snapshots(snapshots));
   KIN_TRY(name_sharers(snapshots));
+  KIN_TRY(check_parity());
+  stats_.healed_packs = repository_.healed_packs().size();
   return stats_;
 }
 

@@ -6,7 +6,9 @@
 // is a problem. Data, in addition, for the packs chosen: the file's hash is its name; every block opens,
 // decodes and gives objects with the right ids; every indexed block of the pack is really there; and if all
 // packs are chosen, every container is put together again and compared. Whichever it is, the files that need
-// what is lost are named. Bounded memory: ids seen are kept as 16 bytes each.
+// what is lost are named. A pack that parity can heal is healed, and is as if it had never been damaged, if
+// the repository was opened so. Parity itself is looked at as packs are: its names and sizes, or all of it.
+// Bounded memory: ids seen are kept as 16 bytes each.
 #pragma once
 
 #include "lib/container/container_format.h"
@@ -39,6 +41,8 @@ struct CheckStats {
   std::uint64_t containers = 0;       // put together again and compared
   std::uint64_t unindexed_packs = 0;  // no problem: an unfinished backup left them
   std::uint64_t given_up_packs = 0;   // likewise: for a prune to remove
+  std::uint64_t healed_packs = 0;     // from parity, and no problem any more
+  std::uint64_t bare_packs = 0;       // without parity, where packs should have it
   std::uint64_t problems = 0;
 };
 

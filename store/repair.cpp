@@ -56,8 +56,9 @@ Result<void> save_blocks(Repository& repository, ByteView pack, const BlocksByPa
 }
 
 // Reads them all; those that are listed and not there are among them.
-Result<std::set<ObjectId>> find_bad_packs(Repository& repository, const RepairObserver& observer,
-                                          const std::stop_token& stop, PackRepair& out) {
+Result<std::set<ObjectId>> find_bad_packs(Repository& repository, bool dry_run,
+                                          const RepairObserver& observer, const std::stop_token& stop,
+                                          PackRepair& out) {
   Backend& backend = repository.backend();
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend.list(FileKind::pack));
   std::set<ObjectId> there, bad;
@@ -71,12 +72,14 @@ Result<std::set<ObjectId>> find_bad_packs(Repository& repository, const RepairOb
     const auto read = get_named(backend, {FileKind::pack, file.name});
     if (read || read.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
     if (!is_damage(read.error())) return read.error();
+    if (!dry_run && repository.heal(id) == Repository::Healed::on_disk) continue;
     observer.on_found(read.error().message());
     bad.insert(id);
     ++out.damaged;
   }
   for (const IndexPack& pack : repository.index().packs()) {
     if (there.contains(pack.id)) continue;
+    if (!dry_run && repository.heal(pack.id) == Repository::Healed::on_disk) continue;
     observer.on_found(FileName{FileKind::pack, pack.id.hex()}.text() + " is missing");
     bad.insert(pack.id);
     ++out.missing;
@@ -156,7 +159,8 @@ Result<PackRepair> repair_packs(Repository& repository, bool dry_run, const Repa
                                 const std::stop_token& stop) {
   PackRepair out;
   KIN_TRY(repository.refresh_index());  // a prune may have removed packs since
-  KIN_TRY_ASSIGN(std::set<ObjectId> bad, find_bad_packs(repository, observer, stop, out));
+  KIN_TRY_ASSIGN(std::set<ObjectId> bad, find_bad_packs(repository, dry_run, observer, stop, out));
+  out.healed = repository.healed_packs().size();
   KIN_TRY_ASSIGN(std::set<ObjectId> baseless, packs_without_bases(repository, observer, stop));
   bad.merge(baseless);
   // Without them, blocks of others may lack their base; and so on, up the chains.

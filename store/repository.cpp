@@ -29,7 +29,7 @@ std::string temporary_directory() {
 }  // namespace
 
 Result<void> Repository::create(Backend& backend, const std::optional<std::string>& password,
-                                const PasswordCost& cost, unsigned features) {
+                                const PasswordCost& cost, unsigned features, unsigned parity_percent) {
   const auto config_there = backend.get(config_name());
   if (config_there)
     return Error(ErrorCode::invalid_argument, printable(backend.location()) + " is a repository already");
@@ -50,6 +50,7 @@ Result<void> Repository::create(Backend& backend, const std::optional<std::strin
   config.repository_id = random_key();
   config.created = now();
   config.features = features;
+  config.parity_percent = parity_percent;
   if (password) {
     config.encryption = Encryption::xchacha20_poly1305;
     KIN_TRY(add_key(backend, master_key, *password, cost));
@@ -109,11 +110,14 @@ Repository::Repository(std::unique_ptr<Backend> backend, Config config, const Ke
       key_name_(std::move(key_name)),
       sealer_(config_.encryption, sealing_key(master_key)),
       id_key_(object_id_key(master_key)),
+      parity_key_(store::parity_key(master_key)),
       scanner_(segment_key(master_key), config_.features, options.window_bytes),
       cache_directory_(options.use_cache && !options.cache_directory.empty()
                            ? fmt::format("{}/{}", options.cache_directory, id())
                            : ""),
       on_cache_lost_(options.on_cache_lost),
+      on_healed_(options.on_healed),
+      heals_(options.heal),
       cache_(options.block_cache_bytes) {}
 
 Repository::~Repository() = default;
@@ -383,6 +387,7 @@ Result<std::size_t> Repository::begin_writing(const std::stop_token& stop) {
     KIN_TRY_ASSIGN(adopted, adopt_packs(stop));
   }
   KIN_TRY(find_lost_packs());
+  heal_lost_packs();
   KIN_TRY(fill_features(stop));
   MutexLock lock(mutex_);
   KIN_TRY(mark_unclean());

@@ -16,6 +16,7 @@
 #include "store/marks.h"
 #include "store/object_index.h"
 #include "store/pack.h"
+#include "store/parity_file.h"
 #include "store/repository_features.h"
 
 #include <array>
@@ -42,6 +43,10 @@ struct OpenOptions {
   std::function<void(const Error&)> on_cache_lost;
   // Told of what is wrong but hinders nothing: a key of another repository.
   std::function<void(const Error&)> on_warning;
+  // Told of packs that were damaged or missing and are healed, and whether they could be put back. Any thread
+  // may call it.
+  std::function<void(const ObjectId& pack, const Result<void>& put_back)> on_healed;
+  bool heal = true;  // where there is parity for it
   std::size_t block_cache_bytes = 16 << 20;
   // Of features, and of cuts. Others are for studies, in repositories that nobody will open again.
   std::size_t window_bytes = Scanner::kWindowBytes;
@@ -59,7 +64,8 @@ class Repository : public BlockStore {
  public:
   // invalid_argument if there is one already. No password: not encrypted. `features`: the most in a sketch.
   static Result<void> create(Backend& backend, const std::optional<std::string>& password,
-                             const PasswordCost& cost = {}, unsigned features = Scanner::kDefaultFeatures);
+                             const PasswordCost& cost = {}, unsigned features = Scanner::kDefaultFeatures,
+                             unsigned parity_percent = 0);
   // no_repository, wrong_password, corrupt, unsupported.
   static Result<std::unique_ptr<Repository>> open(std::unique_ptr<Backend> backend,
                                                   const OpenOptions& options);
@@ -117,6 +123,15 @@ class Repository : public BlockStore {
   // Someone found this pack to be damaged. The next backup must know of it too: it does not read what it
   // takes for stored.
   void lose_damaged(const ObjectId& pack);
+
+  // Parity. Whoever reads a pack that is damaged or missing heals it, if there is parity for it, and puts it
+  // back. begin_writing() does so with all that are lost.
+  ParityPlace parity_place();
+  enum class Healed { no, in_memory, on_disk };  // in memory: it cannot be written, but is read from there
+  Healed heal(const ObjectId& pack);  // and what else is damaged of the packs that have parity together
+  std::set<ObjectId> healed_packs();  // since this was opened, and on disk
+  // Of what is written from now on. Who has the repository open does not see it.
+  Result<void> set_parity_percent(unsigned percent);
 
   // Snapshots. A damaged one is an error that names it. busy if a prune has removed, or removes, some of what
   // the new one needs, since this was opened: then it is not there, and what made it must be done again.
@@ -195,6 +210,9 @@ class Repository : public BlockStore {
   bool is_lost(const ObjectId& pack) const;   // or about to be removed
   bool is_whole(const ObjectId& pack) const;  // by its name; reads all of it
   void lose(const ObjectId& pack);
+  void heal_lost_packs();
+  std::shared_ptr<const Bytes> healed_pack(const ObjectId& pack) const;  // null if it is not in memory
+  Healed keep_healed(const ObjectId& pack, Bytes bytes) KIN_REQUIRES(heal_mutex_);
   // Its chain is there to the end, and no pack of it is lost; at this place, or at another that the object
   // has.
   Result<bool> is_sound_at(const Location& location);
@@ -228,10 +246,13 @@ class Repository : public BlockStore {
   const std::string key_name_;
   const Sealer sealer_;
   const Key id_key_;
+  const Key parity_key_;
   const Scanner scanner_;
   std::unique_ptr<ObjectIndex> index_;
   const std::string cache_directory_;  // of this repository; empty: none
   const std::function<void(const Error&)> on_cache_lost_;
+  const std::function<void(const ObjectId&, const Result<void>&)> on_healed_;
+  const bool heals_;
   std::atomic<bool> cache_lost_ = false;          // and told
   std::unique_ptr<RepositoryFeatures> features_;  // made when first asked for
   bool came_second_ = false;                      // another process has the feature store
@@ -245,7 +266,11 @@ class Repository : public BlockStore {
   // Held by all who look up or add objects, and alone by who fills the index again. After mutex_, where both
   // are.
   std::shared_mutex recovery_mutex_;
+  Mutex heal_mutex_;  // before mutex_, where both are
+  std::set<ObjectId> healed_on_disk_ KIN_GUARDED_BY(heal_mutex_);
   mutable Mutex mutex_;
+  std::map<ObjectId, std::shared_ptr<const Bytes>> healed_ KIN_GUARDED_BY(mutex_);  // and not put back
+  std::set<ObjectId> beyond_healing_ KIN_GUARDED_BY(mutex_);
   bool began_writing_ KIN_GUARDED_BY(mutex_) = false;
   bool marked_unclean_ KIN_GUARDED_BY(mutex_) = false;
   std::array<OpenPack, 2> open_packs_ KIN_GUARDED_BY(mutex_);  // content, metadata

@@ -27,6 +27,9 @@ Error at_block(Error error, const BlockRef& block) {
   return std::move(error).context(fmt::format("{} at byte {}", pack_text(block.pack), block.offset));
 }
 
+// A disk that fails to read a place may be read at others, and written.
+bool may_heal(const Error& error) { return is_damage(error) || error.code() == ErrorCode::io; }
+
 BlockRef block_at(const Location& location) {
   return {location.pack, location.range.offset, location.range.size, location.content_size};
 }
@@ -49,6 +52,13 @@ Result<Bytes> Repository::read_pack(const ObjectId& id, std::uint64_t offset, st
       have_salt = true;
     }
   }
+  if (const std::shared_ptr<const Bytes> healed = healed_pack(pack)) {
+    KIN_TRY_ASSIGN(salt, read_pack_prefix(*healed));
+    if (offset > healed->size() || size > healed->size() - offset)
+      return Error(ErrorCode::corrupt, "the pack ends before the block does");
+    const auto begin = healed->begin() + static_cast<std::ptrdiff_t>(offset);
+    return Bytes(begin, begin + static_cast<std::ptrdiff_t>(size));
+  }
   const FileName name{FileKind::pack, pack.hex()};
   if (!have_salt) {
     KIN_TRY_ASSIGN(const Bytes prefix, backend_->get_range(name, 0, PackBuilder::kPrefixBytes));
@@ -57,6 +67,12 @@ Result<Bytes> Repository::read_pack(const ObjectId& id, std::uint64_t offset, st
     salts_.emplace(pack, salt);
   }
   return backend_->get_range(name, offset, size);
+}
+
+std::shared_ptr<const Bytes> Repository::healed_pack(const ObjectId& pack) const {
+  MutexLock lock(mutex_);
+  const auto healed = healed_.find(pack);
+  return healed == healed_.end() ? nullptr : healed->second;
 }
 
 Result<BlockHeader> Repository::block_header(const BlockRef& block) {
@@ -71,6 +87,7 @@ Result<BlockHeader> Repository::block_header(const BlockRef& block) {
     return open_block_header(sealer_, salt, block.offset, start);
   };
   auto header = read();
+  if (!header && may_heal(header.error()) && heal(block.pack) != Healed::no) header = read();
   if (header) return header;
   if (is_damage(header.error())) lose_damaged(block.pack);
   if (header.error().code() == ErrorCode::not_found)
@@ -156,6 +173,7 @@ Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const Bloc
     return open_block(sealer_, salt, block.offset, std::move(record));
   };
   auto opened = open();
+  if (!opened && may_heal(opened.error()) && heal(block.pack) != Healed::no) opened = open();
   if (!opened) {
     if (is_damage(opened.error())) lose_damaged(block.pack);
     if (opened.error().code() == ErrorCode::not_found)

@@ -84,6 +84,7 @@ add_executable(kin_tests
   tests/store/repository_crash_test.cpp
   tests/store/repository_damage_test.cpp
   tests/store/repository_features_test.cpp
+  tests/store/repository_parity_test.cpp
   tests/store/repository_test.cpp
   tests/store/rocks_key_store_test.cpp
   tests/support/faulty_backend.cpp
