@@ -54,6 +54,10 @@ void tell(Context& context, const store::PruneReport& report, const PruneChoice&
     context.print(fmt::format("{} {} no longer come back",
                               counted(report.forgotten_removed, "forgotten snapshot"),
                               dry ? "would" : "can"));
+  if (report.parity.packs > 0)
+    context.print(fmt::format("parity for {} was made anew: {}", counted(report.parity.packs, "pack"),
+                              human_bytes(report.parity.file_bytes)));
+  if (report.parity_failed) context.warn("parity could not be made anew: " + report.parity_failed->message());
   context.print(fmt::format("{}: {}, of which {} {} needless", dry ? "then left" : "left",
                             packs_and_bytes(report.after),
                             human_bytes(report.unused_bytes + report.marked.bytes), "are"));
@@ -67,6 +71,7 @@ void tell(Context& context, const store::PruneReport& report, const PruneChoice&
                            {"rewritten", part_json(report.rewritten)},
                            {"moved_bytes", report.moved_bytes},
                            {"unused_bytes", report.unused_bytes},
+                           {"parity_packs", report.parity.packs},
                            {"forgotten_removed", report.forgotten_removed},
                            {"forgotten_kept", report.forgotten_kept}});
 }

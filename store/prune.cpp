@@ -49,6 +49,7 @@ Result<void> Prune::do_it(const std::stop_token& stop) {
       !before_.names.empty()) {
     KIN_TRY(say_it());
     KIN_TRY(spare_what_is_new(stop));
+    KIN_TRY(renew_parity(stop));
     KIN_TRY(sweep(stop));
   }
   return {};
@@ -259,6 +260,23 @@ Result<void> Prune::spare_what_is_new(const std::stop_token& stop) {
     marks_.sweeping.erase(pack.id);
     marks_.packs.erase(pack.id);
   }
+  return {};
+}
+
+// Before anything goes: a pack that is missing from its set takes of the parity that the others may need.
+Result<void> Prune::renew_parity(const std::stop_token& stop) {
+  ParityOptions options;
+  options.percent = repository_.config().parity_percent;
+  if (options.percent == 0) return {};
+  options.leaving = marks_.sweeping;
+  for (const auto& [id, marked] : marks_.packs) options.leaving.insert(id);
+  auto renewed = update_parity(repository_, options, {[](const std::string&) {}, on_progress_}, stop);
+  if (renewed)
+    report_.parity = *std::move(renewed);
+  else if (renewed.error().code() == ErrorCode::cancelled)
+    return std::move(renewed).error();
+  else
+    report_.parity_failed = std::move(renewed).error();
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include "store/block_use.h"
 #include "store/group_writer.h"
 #include "store/marks.h"
+#include "store/parity.h"
 #include "store/repository.h"
 
 #include <functional>
@@ -39,6 +40,8 @@ struct PruneReport {
   std::uint64_t unused_bytes = 0;  // in packs that stay
   std::uint64_t forgotten_removed = 0, forgotten_kept = 0;  // snapshots
   std::uint64_t snapshots = 0;
+  ParityUpdate parity;                 // of what stays, and what others lose
+  std::optional<Error> parity_failed;  // which is no reason not to make room
 };
 
 class Prune {
@@ -61,6 +64,7 @@ class Prune {
   void plan();
   Result<void> say_it();
   Result<void> spare_what_is_new(const std::stop_token& stop);
+  Result<void> renew_parity(const std::stop_token& stop);
   Result<void> sweep(const std::stop_token& stop);
   PruneReport::Part part_of(const std::set<ObjectId>& packs) const;
 

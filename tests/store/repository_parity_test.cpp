@@ -4,6 +4,7 @@
 #include "store/check.h"
 #include "store/damage.h"
 #include "store/parity.h"
+#include "store/prune.h"
 #include "store/repair.h"
 #include "tests/support/damage.h"
 #include "tests/support/random_bytes.h"
@@ -293,6 +294,29 @@ TEST_CASE("parity is made anew with another percentage, and removed", "[reposito
   }
   CHECK(sample.disk.names(FileKind::parity).empty());
   CHECK(sample.count_sound(*sample.open()) == sample.objects.size());
+}
+
+TEST_CASE("a prune leaves no set that lacks a pack", "[repository][parity][prune]") {
+  ParityRepository sample(8);
+  for (const std::size_t i : {1U, 4U, 6U}) require_ok(sample.open()->forget_snapshot(sample.snapshots[i]));
+  PruneOptions options;
+  options.grace = GENERATE(0U, 1U);
+  const auto ignore = [](std::string_view, std::uint64_t, std::uint64_t) {};
+  const std::size_t before = sample.packs().size();
+  for (int round = 0; round < 2; ++round) {
+    const auto repository = sample.open();
+    const PruneReport report = value_of(Prune(*repository, options, ignore).run({}));
+    CHECK_FALSE(report.parity_failed);
+    CHECK(sample.covered().second.empty());
+  }
+  CHECK(sample.packs().size() == before - 6);
+  CHECK(sample.covered().first.size() == before - 6);
+  CHECK(sample.check().problems == 0);
+  // And what is left is healed as before.
+  const auto whole = sample.packs();
+  sample.disk.erase(pack_with(sample, 0));
+  CHECK(sample.check().problems == 0);
+  CHECK((sample.packs() == whole));
 }
 
 TEST_CASE("wherever it is stopped, a pack that had parity has it", "[repository][parity][crash]") {
