@@ -3,6 +3,7 @@
 #include "cmd/backup_report.h"
 #include "cmd/backup_sources.h"
 #include "cmd/child_process.h"
+#include "cmd/parity_report.h"
 #include "cmd/snapshot_options.h"
 #include "cmd/source_options.h"
 #include "formats/formats.h"
@@ -104,7 +105,8 @@ Result<ExitCode> run_backup(Context& context, const BackupOptions& options) {
   print_backup(context, *result, options.dry_run, report.progress().seconds());
   if (first) context.print("kin restore latest --target DIR brings it back");
   const bool damaged = tell_of_damage(context, *repository, lost_before, options.dry_run);
-  return result->summary.skipped > 0 || damaged ? ExitCode::incomplete : ExitCode::ok;
+  const bool protected_now = options.dry_run || make_parity_for_new_packs(context, *repository);
+  return result->summary.skipped > 0 || damaged || !protected_now ? ExitCode::incomplete : ExitCode::ok;
 }
 
 Action define_backup(CLI::App& app) {

@@ -25,8 +25,9 @@ Result<std::vector<store::FileKind>> parse_files(const std::string& text) {
   if (text == "index") return std::vector{FileKind::index};
   if (text == "snapshots") return std::vector{FileKind::snapshot};
   if (text == "keys") return std::vector{FileKind::key};
+  if (text == "parity") return std::vector{FileKind::parity};
   if (text == "all") return std::vector{FileKind::pack, FileKind::index, FileKind::snapshot};
-  return Error(ErrorCode::invalid_argument, "--files is packs, index, snapshots, keys or all");
+  return Error(ErrorCode::invalid_argument, "--files is packs, index, snapshots, keys, parity or all");
 }
 
 Result<ExitCode> run_damage(Context& context, const DamageOptions& options) {
@@ -61,7 +62,8 @@ Action define_damage(CLI::App& app) {
   auto options = std::make_shared<DamageOptions>();
   app.add_option("--seed", options->seed, "do the same as the last time with this seed")->type_name("N");
   app.add_option("--kind", options->kind, "flip, zero, swap, cut, truncate or drop")->capture_default_str();
-  app.add_option("--files", options->files, "packs, index, snapshots, keys or all")->capture_default_str();
+  app.add_option("--files", options->files, "packs, index, snapshots, keys, parity or all")
+      ->capture_default_str();
   app.add_option("--count", options->count, "how often")
       ->capture_default_str()
       ->check(CLI::Range(1, 1'000'000));

@@ -1,5 +1,6 @@
 #include "cmd/backup_report.h"
 #include "cmd/backup_sources.h"
+#include "cmd/parity_report.h"
 #include "cmd/source_options.h"
 #include "formats/archive_reader.h"
 #include "formats/formats.h"
@@ -82,7 +83,9 @@ Result<ExitCode> run_import(Context& context, const ImportOptions& options) {
                               absolute == 1 ? " begins" : "s begin"));
   print_backup(context, *result, false, report.progress().seconds());
   const bool damaged = tell_of_damage(context, *repository, lost_before, false);
-  return result->summary.skipped > 0 || warnings > 0 || damaged ? ExitCode::incomplete : ExitCode::ok;
+  const bool protected_now = make_parity_for_new_packs(context, *repository);
+  return result->summary.skipped > 0 || warnings > 0 || damaged || !protected_now ? ExitCode::incomplete
+                                                                                  : ExitCode::ok;
 }
 
 Action define_import(CLI::App& app) {

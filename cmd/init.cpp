@@ -1,10 +1,21 @@
 #include "cmd/context.h"
+#include "cmd/parity_report.h"
 #include "lib/base/text.h"
 
 namespace kin::cmd {
 namespace {
 
-Result<ExitCode> run_init(Context& context, bool plain) {
+struct InitOptions {
+  bool plain = false;
+  std::string parity;
+};
+
+Result<ExitCode> run_init(Context& context, const InitOptions& options) {
+  const bool plain = options.plain;
+  unsigned parity_percent = 0;
+  if (!options.parity.empty()) {
+    KIN_TRY_ASSIGN(parity_percent, parse_parity_percent(options.parity));
+  }
   const std::string location = repository_location(context);
   KIN_TRY_ASSIGN(const auto backend, store::open_backend(location));
   std::optional<std::string> password;
@@ -17,21 +28,24 @@ Result<ExitCode> run_init(Context& context, bool plain) {
       return Error(ErrorCode::invalid_argument, printable(location) + " is a repository already");
     KIN_TRY_ASSIGN(password, read_password(context, "new password for " + printable(location), true));
   }
-  KIN_TRY(create_repository(location, password));
+  KIN_TRY(create_repository(location, password, parity_percent));
   context.print(
       fmt::format("created a repository at {}{}", printable(location),
                   plain ? ", not encrypted"
                         : ", encrypted; without its password nobody can read it again, so keep that safe"));
-  Json fields{{"encrypted", !plain}};
+  if (parity_percent > 0) context.print(fmt::format("packs get {} % of parity", parity_percent));
+  Json fields{{"encrypted", !plain}, {"parity_percent", parity_percent}};
   set_path(fields, "repository", location);
   context.json("initialized", fields);
   return ExitCode::ok;
 }
 
 Action define_init(CLI::App& app) {
-  auto plain = std::make_shared<bool>(false);
-  app.add_flag("--plain", *plain, "no encryption, no password");
-  return [plain](Context& context) { return run_init(context, *plain); };
+  auto options = std::make_shared<InitOptions>();
+  app.add_flag("--plain", options->plain, "no encryption, no password");
+  app.add_option("--parity", options->parity, "how much parity to heal damage from, of the packs' bytes: 5%")
+      ->type_name("PERCENT");
+  return [options](Context& context) { return run_init(context, *options); };
 }
 
 }  // namespace

@@ -19,16 +19,16 @@
 namespace kin::cmd {
 
 extern const Command kBackup, kCache, kCheck, kCompare, kCompletion, kDamage, kDelta, kDiff, kDump, kEstimate,
-    kExplain, kExport, kFind, kForget, kGroups, kImport, kInit, kKey, kLs, kPatch, kPrune, kRepair, kReport,
-    kRestore, kServe, kSimhash, kSimilar, kSnapshots, kStats, kStudy, kSync, kTag, kUndelete;
+    kExplain, kExport, kFind, kForget, kGroups, kImport, kInit, kKey, kLs, kParity, kPatch, kPrune, kRepair,
+    kReport, kRestore, kServe, kSimhash, kSimilar, kSnapshots, kStats, kStudy, kSync, kTag, kUndelete;
 
 namespace {
 
 const Command* const kCommands[] = {
-    &kInit,    &kBackup,  &kRestore, &kEstimate,   &kSnapshots, &kLs,       &kFind,  &kDiff,    &kDump,
-    &kExport,  &kImport,  &kExplain, &kTag,        &kForget,    &kUndelete, &kPrune, &kStats,   &kReport,
-    &kCheck,   &kKey,     &kDamage,  &kCache,      &kRepair,    &kDelta,    &kPatch, &kSimilar, &kGroups,
-    &kCompare, &kSimhash, &kStudy,   &kCompletion, &kSync,      &kServe,
+    &kInit,   &kBackup,  &kRestore, &kEstimate, &kSnapshots,  &kLs,       &kFind,  &kDiff,  &kDump,
+    &kExport, &kImport,  &kExplain, &kTag,      &kForget,     &kUndelete, &kPrune, &kStats, &kReport,
+    &kCheck,  &kKey,     &kDamage,  &kCache,    &kRepair,     &kParity,   &kDelta, &kPatch, &kSimilar,
+    &kGroups, &kCompare, &kSimhash, &kStudy,    &kCompletion, &kSync,     &kServe,
 };
 
 ExitCode exit_code_for(const Error& error) {

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Packs that are damaged or gone are healed from parity by who meets them, and it is told; parity is made, made anew and
+# removed as it is asked for.
+. "$(dirname "$0")/lib.sh"
+
+run 2 init -r repo --plain --parity 0%; says 'no percentage'
+run 0 init -r repo --plain --parity 20%; says '20 %'
+mkdir tree
+for i in $(seq 12); do
+  head -c 100000 /dev/urandom >"tree/random $i"
+  run 0 -r repo backup tree
+  says 'parity for '
+done
+run 0 -r repo parity; says '24 packs with'
+run 0 -r repo --json parity; [ "$(field percent)" = 20 ] && [ "$(field bare_packs)" = 0 ] || fail "another parity"
+
+# Whatever the damage: check heals, and what is there then is what was there.
+healed() { diff -r repo/packs copy/packs >/dev/null || fail "the packs are not as they were"; }
+for seed in 1 2; do
+  for kind in flip zero swap cut truncate drop; do
+    rm -rf copy; cp -a repo copy
+    run 0 -r copy damage --yes --seed "$seed" --kind "$kind"
+    run 13 --no-cache -r copy check --read-data --no-heal
+    run 0 --no-cache -r copy check --read-data
+    says 'healed from parity'; says 'no problems were found'
+    healed
+  done
+done
+
+# So does a restore, and a backup, which then stores nothing again.
+largest() { find copy/packs -type f -printf '%s %p\n' | sort -n | tail -n 1 | cut -d' ' -f2; }
+rm -rf copy; cp -a repo copy; pack=$(largest); rm "$pack"
+run 0 --no-cache -r copy restore latest -t back
+says "pack $(basename "$pack" | cut -c1-8) was damaged or missing, and is healed from parity"
+same tree back/tree; healed
+rm "$(largest)"; run 0 --no-cache -r copy backup tree; says 'healed from parity'
+run 0 --no-cache -r copy check --read-data
+rm "$(largest)"; run 0 --no-cache -r copy repair packs; says '1 pack healed'
+# Beyond what there is parity for, the damage is told as ever.
+find copy/packs -type f -size +50k -print0 | head -z -n 6 | xargs -0 rm
+run 13 --no-cache -r copy check; says 'is missing'
+
+# Damage to parity itself is told, and made good; packs that lack it are counted.
+rm -rf copy; cp -a repo copy
+run 0 -r copy damage --yes --files parity --kind zero --seed 3
+run 13 -r copy check --read-data; says 'kin parity add'
+run 0 -r copy parity add; run 0 -r copy check --read-data
+rm -r copy/parity; run 0 -r copy check; says 'without parity'
+run 0 -r copy parity add; run 0 -r copy parity; says '24 packs with'
+
+# Another percentage, and none.
+bytes() { run 0 -r copy --json parity; field file_bytes; }
+before=$(bytes); run 0 -r copy parity add 50%; [ "$(bytes)" -gt $((2 * before)) ] || fail "50 % is not more than 20 %"
+run 2 -r copy parity add 101%
+run 0 -r copy parity remove; [ "$(bytes)" = 0 ] || fail "parity is left"
+run 2 -r copy parity add; says 'how much'
+run 0 -r copy backup tree; run 0 -r copy check --read-data
+
+# After a prune, nothing lacks of what parity is of.
+head -c 100000 /dev/urandom >"tree/random 1"; run 0 -r repo backup tree
+run 0 -r repo forget --keep-last 1; run 0 -r repo prune --now; says 'made anew'
+run 0 -r repo --json parity; [ "$(field bare_packs)" = 0 ] || fail "packs without parity"
+rm -rf copy; cp -a repo copy; rm "$(largest)"
+run 0 --no-cache -r copy check --read-data; healed
+
+# A stranger's reader is not disturbed.
+"$root/scripts/read_repository" repo >listed 2>err || fail "the other reader cannot read it"
