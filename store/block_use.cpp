@@ -17,6 +17,8 @@ std::uint64_t prefix_of(const ObjectId& id) {
 
 // The least that an object takes in a segment; the seal adds to it.
 constexpr std::uint64_t kLeastIndexedBytes = 35;
+// Each time that a segment was replaced while they were read.
+constexpr int kMostListings = 100;
 
 Error base_missing() { return Error(ErrorCode::corrupt, "an object that others lean on is missing"); }
 
@@ -37,13 +39,24 @@ Result<void> BlockUse::refresh(const std::stop_token& stop) {
   // Who lists segments while others write misses none that was there; one that was merged away since was
   // replaced by one that is there now.
   KIN_TRY(repository_->refresh_index());
-  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, repository_->backend().list(FileKind::index));
+  bool read_any = false;
+  for (int tries = kMostListings;; --tries) {
+    KIN_TRY_ASSIGN(const std::vector<FileInfo> files, repository_->backend().list(FileKind::index));
+    auto read = read_segments(files, stop, read_any);
+    if (read) break;
+    if (read.error().code() != ErrorCode::not_found || tries == 0) return read;
+  }
+  if (read_any) settle();
+  return {};
+}
+
+Result<void> BlockUse::read_segments(const std::vector<FileInfo>& files, const std::stop_token& stop,
+                                     bool& read_any) {
   std::uint64_t bytes = 0;
   for (const FileInfo& file : files)
     if (!segments_.contains(file.name)) bytes += file.size;
   // No more objects than that; the room is not touched before it is used, and never moved.
   objects_.reserve(objects_.size() + bytes / kLeastIndexedBytes);
-  bool read_any = false;
   for (const FileInfo& file : files) {
     KIN_TRY(check_stop(stop));
     if (segments_.contains(file.name)) continue;
@@ -52,7 +65,6 @@ Result<void> BlockUse::refresh(const std::stop_token& stop) {
     segments_.insert(file.name);
     read_any = true;
   }
-  if (read_any) settle();
   return {};
 }
 
@@ -74,7 +86,7 @@ Result<void> BlockUse::add_segment(const IndexSegment& segment) {
     own.pack = numbers[block.pack];
     own.offset = static_cast<std::uint32_t>(block.range.offset);
     own.bytes = block.range.size;
-    own.content_size = static_cast<std::uint32_t>(block.content_size) & 0xfff'ffff;
+    own.content_size = static_cast<std::uint32_t>(block.content_size) & 0x7ff'ffff;
     own.has_base = block.base.has_value();
     if (block.base) own.base = prefix_of(*block.base);
   }
@@ -174,10 +186,37 @@ Result<void> BlockUse::need_all_places(std::uint64_t prefix) {
   while (!left.empty()) {
     const auto [begin, end] = find(left.back());
     left.pop_back();
-    if (begin == end) return base_missing();
+    if (begin == end) {
+      drop_baseless();
+      const auto [first, last] = find(prefix);
+      if (first == last) return base_missing();
+      continue;
+    }
     for (auto at = begin; at != end; ++at) need_at(*at, left);
   }
   return {};
+}
+
+// A delta whose base is gone is no place of an object: it was needed nowhere when its base went, since the
+// object has another.
+void BlockUse::drop_baseless() {
+  for (bool is_any = true; is_any;) {
+    is_any = false;
+    std::vector<bool> dead(blocks_.size());
+    for (std::size_t i = 0; i < blocks_.size(); ++i) {
+      Block& block = blocks_[i];
+      if (!block.has_base || block.bytes == 0 || block.is_baseless) continue;
+      const auto [begin, end] = find(block.base);
+      if (begin != end) continue;
+      is_any = dead[i] = true;
+      block.is_baseless = 1;
+      if (!block.is_needed) continue;
+      block.is_needed = 0;
+      --needed_.blocks;
+      needed_.bytes -= block.bytes;
+    }
+    std::erase_if(objects_, [&](const Object& object) { return dead[object.block]; });
+  }
 }
 
 Result<void> BlockUse::choose_places(const std::function<bool(const ObjectId&)>& is_avoided,

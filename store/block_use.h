@@ -70,21 +70,25 @@ class BlockUse {
     std::uint32_t bytes = 0;
     std::uint32_t pack = 0;
     std::uint32_t offset = 0;
-    std::uint32_t content_size : 28 = 0;
+    std::uint32_t content_size : 27 = 0;
     std::uint32_t has_base : 1 = 0;
     std::uint32_t is_needed : 1 = 0;
     std::uint32_t was_read : 1 = 0;  // and is sound
     std::uint32_t knows_header : 1 = 0;
+    std::uint32_t is_baseless : 1 = 0;
   };
   using Places = std::vector<Object>::iterator;
 
   explicit BlockUse(Repository& repository) : repository_(&repository) {}
+  // not_found if one is gone; what was read before it stays.
+  Result<void> read_segments(const std::vector<FileInfo>& files, const std::stop_token& stop, bool& read_any);
   Result<void> add_segment(const IndexSegment& segment);
   void settle();
   void join_equal_blocks();
   // Gives whether it is new in this role; corrupt if no segment has it.
   Result<bool> need(const ObjectId& id, Role role);
   Result<void> need_all_places(std::uint64_t prefix);
+  void drop_baseless();
   void need_at(Object& place, std::vector<std::uint64_t>& left);
   Result<void> choose_place(Places begin, Places end, const std::vector<bool>& avoided,
                             std::vector<std::uint64_t>& left);

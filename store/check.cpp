@@ -65,6 +65,7 @@ class Check {
   Result<void> check_parity();
   bool heal(const ObjectId& pack);
   void check_pack(const FileInfo& pack);
+  Result<bool> lacks_a_base(const BlockHeader& header);
   std::vector<FileInfo> choose_packs() const;
   Result<void> stopped() const {
     if (stop_.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
@@ -351,6 +352,18 @@ std::uint64_t Check::count_faults(const Node& file) {
   return read ? faults : faults + 1;
 }
 
+// Some base of its chain is stored nowhere. A prune leaves such a delta where nothing needs either; if a
+// snapshot does need it, the files that do are named.
+Result<bool> Check::lacks_a_base(const BlockHeader& header) {
+  std::optional<ObjectId> base = header.base;
+  for (unsigned depth = 0; base && depth < kMostChain; ++depth) {
+    KIN_TRY_ASSIGN(const std::optional<Location> location, repository_.find_location(*base));
+    if (!location) return true;
+    base = location->base;
+  }
+  return false;
+}
+
 void Check::check_pack(const FileInfo& pack) {
   const FileName name{FileKind::pack, pack.name};
   const ObjectId id = ObjectId::from_hex(pack.name).value_or(ObjectId{});  // list() gives no other names
@@ -374,12 +387,14 @@ void Check::check_pack(const FileInfo& pack) {
   if (!salt) return unreadable(name.text() + ": " + salt.error().message());
   const auto scanned = scan_pack(
       repository_.sealer(), repository_.backend(), pack,
-      [&](const BlockHeader&, BlockRange range) -> Result<void> {
+      [&](const BlockHeader& header, BlockRange range) -> Result<void> {
         missing.erase(range.offset);
         const ByteView record = ByteView(*file).subspan(static_cast<std::size_t>(range.offset), range.size);
         const auto content = repository_.decode_record(*salt, range.offset, record);
         if (content) return {};
-        problem(fmt::format("{} at byte {}: {}", name.text(), range.offset, content.error().message()));
+        KIN_TRY_ASSIGN(const bool is_left_over, lacks_a_base(header));
+        if (!is_left_over)
+          problem(fmt::format("{} at byte {}: {}", name.text(), range.offset, content.error().message()));
         chains_.add_damaged_block(id, range.offset);
         return {};
       });
