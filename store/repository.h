@@ -239,6 +239,7 @@ class Repository : public BlockStore {
   // Where else an object is than the index says. Read from all segments when first asked for: only damage
   // asks.
   Result<std::vector<Location>> other_places(const ObjectId& id);
+  Result<bool> forget_old_places();  // if there are other segments by now; says whether
 
   const std::unique_ptr<Backend> backend_;
   const Config config_;
@@ -291,6 +292,8 @@ class Repository : public BlockStore {
   Mutex other_places_mutex_;
   std::optional<std::unordered_multimap<ObjectId, Location, ObjectIdHash>> other_places_
       KIN_GUARDED_BY(other_places_mutex_);
+  std::vector<FileInfo> other_places_files_
+      KIN_GUARDED_BY(other_places_mutex_);  // listed when these were read
   std::unordered_map<ObjectId, Salt, ObjectIdHash> salts_ KIN_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<BlockDecoder>> idle_decoders_ KIN_GUARDED_BY(mutex_);
 };

@@ -231,6 +231,9 @@ Result<std::shared_ptr<const Bytes>> Repository::load_at(const ObjectId& id, Pat
   auto bytes = load_from(block, id, path);
   if (bytes || !is_damage(bytes.error())) return bytes;
   auto elsewhere = load_other(id, block, path);
+  if (elsewhere) return elsewhere;
+  KIN_TRY_ASSIGN(const bool may_have_moved, forget_old_places());
+  if (may_have_moved) elsewhere = load_other(id, block, path);
   return elsewhere ? elsewhere : bytes;
 }
 
@@ -282,6 +285,7 @@ Result<std::vector<Location>> Repository::other_places(const ObjectId& id) {
   MutexLock lock(other_places_mutex_);
   if (!other_places_) {
     // It may have moved since: a prune that rewrites packs lists what is in them in new segments first.
+    KIN_TRY_ASSIGN(other_places_files_, backend_->list(FileKind::index));
     KIN_TRY(refresh_index([](const Error&) {}));
     std::unordered_multimap<ObjectId, Location, ObjectIdHash> places;
     for (const std::string& name : index_->segments()) {
@@ -307,6 +311,18 @@ Result<std::vector<Location>> Repository::other_places(const ObjectId& id) {
   const auto [begin, end] = other_places_->equal_range(id);
   for (auto at = begin; at != end; ++at) out.push_back(at->second);
   return out;
+}
+
+// A reader may live through any number of prunes, each of which moves things.
+Result<bool> Repository::forget_old_places() {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::index));
+  MutexLock lock(other_places_mutex_);
+  const auto same_name = [](const FileInfo& a, const FileInfo& b) { return a.name == b.name; };
+  if (std::equal(files.begin(), files.end(), other_places_files_.begin(), other_places_files_.end(),
+                 same_name))
+    return false;
+  other_places_.reset();
+  return true;
 }
 
 Result<bool> Repository::is_sound_at(const Location& location) {
