@@ -188,8 +188,10 @@ class Repository : public BlockStore {
   Result<Snapshot> load_snapshot_file(const FileName& name);
   Result<void> move_snapshot(const SnapshotId& id, FileKind from, FileKind to,
                              const std::function<Result<void>()>& check);
-  // Fills the index from the segments; the caller has recovery_mutex_ alone.
-  Result<void> fill_index(const std::function<void(const Error&)>& on_damage);
+  // Fills the index from the segments; the caller has recovery_mutex_ alone. Each time that one was replaced
+  // while they were read, it looks again.
+  static constexpr int kMostListings = 100;
+  Result<void> fill_index(const std::function<void(const Error&)>& on_damage, int tries = kMostListings);
   Result<void> recover_index(const Error& why);                      // likewise
   Result<void> retreat(const Error& why);                            // likewise; leaves the index empty
   Result<std::optional<Location>> find_indexed(const ObjectId& id);  // by the index as it is
@@ -203,6 +205,7 @@ class Repository : public BlockStore {
   Result<void> write_unindexed() KIN_REQUIRES(mutex_);
   Result<std::size_t> adopt_packs(const std::stop_token& stop);
   Result<void> put_index_segments(IndexSegment& segment);  // which is empty then
+  Result<void> drop_removed_packs(const std::vector<FileInfo>& packs);
   Result<void> read_marks_at_open();
   // Of a snapshot that is there: a prune that has not seen it, later than this sweep, may have removed some
   // of what it needs.

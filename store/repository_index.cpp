@@ -34,7 +34,7 @@ Result<void> Repository::refresh_index(const std::function<void(const Error&)>& 
   return fill_index(on_damage);
 }
 
-Result<void> Repository::fill_index(const std::function<void(const Error&)>& on_damage) {
+Result<void> Repository::fill_index(const std::function<void(const Error&)>& on_damage, int tries) {
   const std::uint64_t listings = snapshot_listings_;
   bool complete = true;
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::index));
@@ -63,9 +63,10 @@ Result<void> Repository::fill_index(const std::function<void(const Error&)>& on_
     if (!segment) return std::move(segment).error();
     if (auto added = index_->add(name, *segment); !added) {
       KIN_TRY(retreat(added.error()));
-      return fill_index(on_damage);  // from the start; there are only so many places to retreat to
+      return fill_index(on_damage, tries);  // from the start; there are only so many places to retreat to
     }
   }
+  if (!complete && tries > 0) return fill_index(on_damage, tries - 1);
   if (complete) indexed_listings_ = listings;
   return {};
 }
@@ -244,6 +245,15 @@ Result<void> Repository::fill_features(const std::stop_token& stop) {
   return {};
 }
 
+// Of those that a prune has removed since they were listed, it could not know that we would list them here.
+Result<void> Repository::drop_removed_packs(const std::vector<FileInfo>& packs) {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> left, backend_->list(FileKind::pack));
+  std::set<ObjectId> gone;
+  for (const FileInfo& pack : packs) gone.insert(*ObjectId::from_hex(pack.name));
+  for (const FileInfo& pack : left) gone.erase(*ObjectId::from_hex(pack.name));
+  return gone.empty() ? Result<void>() : drop_from_index(gone, {});
+}
+
 Result<Repository::RebuildStats> Repository::rebuild_index(
     const std::function<void(const Error&)>& on_damage,
     const std::function<void(std::size_t, std::size_t)>& on_progress) {
@@ -266,6 +276,7 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
           stats.objects += header.objects.size();
           return {};
         });
+    if (!scanned && scanned.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
     if (!scanned && scanned.error().code() != ErrorCode::corrupt) return scanned.error();
     if (!scanned) {
       ++stats.damaged_packs;
@@ -289,6 +300,7 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
   for (const FileInfo& old : old_segments)
     if (auto removed = backend_->remove({FileKind::index, old.name}); !removed && !left)
       left = std::move(removed).error().context("the new index is complete, but a part of the old one stays");
+  KIN_TRY(drop_removed_packs(packs));
   // Where that part still is, it is no segment.
   KIN_TRY(refresh_index(left ? std::function<void(const Error&)>([](const Error&) {}) : nullptr));
   KIN_TRY(fill_features({}));
