@@ -48,8 +48,10 @@ Result<BlockHeader> open_header(const Sealer& sealer, const Salt& salt, std::uin
 }  // namespace
 
 // Without encryption a nonce protects nothing, and the same blocks had better give the same pack.
-PackBuilder::PackBuilder(const Sealer& sealer, std::unique_ptr<Draft> draft)
-    : sealer_(sealer), draft_(std::move(draft)), salt_(sealer.encrypts() ? random_salt() : Salt{}) {
+PackBuilder::PackBuilder(const Sealer& sealer, std::unique_ptr<Draft> draft, bool differs)
+    : sealer_(sealer),
+      draft_(std::move(draft)),
+      salt_(sealer.encrypts() || differs ? random_salt() : Salt{}) {
   append(tail_, as_bytes(kPackMagic));
   append(tail_, salt_);
   size_ = tail_.size();

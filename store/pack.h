@@ -31,7 +31,8 @@ struct BlockRange {
 // nothing, and may be tried again. One thread at a time.
 class PackBuilder {
  public:
-  PackBuilder(const Sealer& sealer, std::unique_ptr<Draft> draft);
+  // Encrypted packs never have the name of another; others do, of equal blocks, unless they are to differ.
+  PackBuilder(const Sealer& sealer, std::unique_ptr<Draft> draft, bool differs = false);
 
   Result<BlockRange> add(const EncodedBlock& block);
   bool empty() const { return size_ <= kPrefixBytes; }

@@ -37,7 +37,11 @@ Error Prune::explain(Error error) const {
 Result<void> Prune::do_it(const std::stop_token& stop) {
   KIN_TRY(look(stop));
   KIN_TRY(find_needless(stop));
-  const std::set<ObjectId> sparse = choose_sparse();
+  std::set<ObjectId> sparse = choose_sparse();
+  // What another prune has said that it removes goes at any moment, if that prune still lives: nothing may be
+  // left there, and it is we who end its work.
+  for (const BlockUse::Pack& pack : use_->packs())
+    if (pack.is_needed && before_.marks.sweeping.contains(pack.id)) sparse.insert(pack.id);
   report_.rewritten = part_of(sparse);
   if (!sparse.empty() && !options_.dry_run) {
     KIN_TRY(rewrite(sparse, stop));
@@ -135,6 +139,7 @@ std::set<ObjectId> Prune::choose_sparse() const {
 }
 
 Result<void> Prune::rewrite(const std::set<ObjectId>& packs, const std::stop_token& stop) {
+  if (!before_.names.empty()) repository_.name_packs_anew();
   std::uint64_t done = 0;
   for (const auto& [id, blocks] : use_->needed_blocks(packs)) {
     on_progress_("rewriting packs", done++, packs.size());
@@ -205,7 +210,8 @@ void Prune::plan() {
     // A pack that no segment lists may be one that someone is about to list.
     const std::uint64_t grace =
         unindexed_.contains(pack) ? std::max<std::uint64_t>(options_.grace, 1) : options_.grace;
-    if (marks_.generation - marked >= grace || !packs_.contains(pack)) marks_.sweeping.insert(pack);
+    if (marks_.generation - marked >= grace || !packs_.contains(pack) || old.sweeping.contains(pack))
+      marks_.sweeping.insert(pack);
     marks_.packs.emplace(pack, marked);
   }
   for (const SnapshotId& id : forgotten_) marks_.forgotten.emplace(id, since(old.forgotten, id));
@@ -236,7 +242,11 @@ Result<void> Prune::say_it() {
   if (names == before_.names) return {};
   // Another has said what it will do since we looked, and each may have chosen to keep what the other
   // removes.
-  KIN_TRY(backend.remove({FileKind::mark, mark_name_}));
+  return give_up();
+}
+
+Result<void> Prune::give_up() {
+  KIN_TRY(repository_.backend().remove({FileKind::mark, mark_name_}));
   return Error(ErrorCode::busy, "another prune is at work");
 }
 
@@ -256,6 +266,8 @@ Result<void> Prune::spare_what_is_new(const std::stop_token& stop) {
   if (!any) return {};
   for (const BlockUse::Pack& pack : use_->packs()) {
     if (!pack.is_needed || !needless_.contains(pack.id)) continue;
+    // The other one may not spare it.
+    if (before_.marks.sweeping.contains(pack.id)) return give_up();
     needless_.erase(pack.id);
     marks_.sweeping.erase(pack.id);
     marks_.packs.erase(pack.id);
@@ -296,19 +308,34 @@ Result<void> Prune::sweep(const std::stop_token& stop) {
   }
   if (!gone.empty()) {
     KIN_TRY(repository_.drop_from_index(gone, stop));
+    KIN_TRY_ASSIGN(const std::set<std::string> segments, segment_names());
     std::uint64_t done = 0;
     for (const ObjectId& pack : gone) {
       on_progress_("removing packs", done++, gone.size());
       if (stop.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
+      // Another prune that ends this one's work takes its mark away; then nobody is warned any more.
+      KIN_TRY_ASSIGN(const std::set<std::string> marks, list_marks(backend));
+      if (!marks.contains(mark_name_)) return Error(ErrorCode::busy, "another prune has taken over");
       if (packs_.contains(pack)) KIN_TRY(backend.remove({FileKind::pack, pack.hex()}));
       marks_.packs.erase(pack);
     }
     KIN_TRY(backend.sync());
+    // Who made a new index, or adopted packs, may have listed them while they were still there.
+    KIN_TRY_ASSIGN(const std::set<std::string> segments_now, segment_names());
+    if (!std::includes(segments.begin(), segments.end(), segments_now.begin(), segments_now.end()))
+      KIN_TRY(repository_.drop_from_index(gone, stop));
   }
   marks_.sweeping.clear();
   KIN_TRY(put_marks(backend, repository_.sealer(), marks_));
   for (const std::string& name : before_.names) KIN_TRY(backend.remove({FileKind::mark, name}));
   return backend.remove({FileKind::mark, mark_name_});
+}
+
+Result<std::set<std::string>> Prune::segment_names() {
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, repository_.backend().list(FileKind::index));
+  std::set<std::string> out;
+  for (const FileInfo& file : files) out.insert(file.name);
+  return out;
 }
 
 PruneReport::Part Prune::part_of(const std::set<ObjectId>& packs) const {

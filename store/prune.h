@@ -63,9 +63,11 @@ class Prune {
   Result<void> regroup(const BlockRef& at, const OpenedBlock& block, const BlockContent& content);
   void plan();
   Result<void> say_it();
+  Result<void> give_up();
   Result<void> spare_what_is_new(const std::stop_token& stop);
   Result<void> renew_parity(const std::stop_token& stop);
   Result<void> sweep(const std::stop_token& stop);
+  Result<std::set<std::string>> segment_names();
   PruneReport::Part part_of(const std::set<ObjectId>& packs) const;
 
   Repository& repository_;

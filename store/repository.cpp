@@ -246,7 +246,7 @@ Result<std::uint64_t> Repository::append(const EncodedBlock& block) {
   OpenPack& pack = open_packs_[slot_for(block)];
   if (!pack.builder) {
     KIN_TRY_ASSIGN(std::unique_ptr<Draft> draft, backend_->begin());
-    pack.builder = std::make_unique<PackBuilder>(sealer_, std::move(draft));
+    pack.builder = std::make_unique<PackBuilder>(sealer_, std::move(draft), new_names_);
     pack.id = {random_key()};
   }
   KIN_TRY_ASSIGN(const BlockRange range, pack.builder->add(block));
@@ -389,11 +389,22 @@ Result<std::size_t> Repository::begin_writing(const std::stop_token& stop) {
   KIN_TRY(find_lost_packs());
   heal_lost_packs();
   KIN_TRY(fill_features(stop));
+  bool has_marks = !marks_.packs.empty() || !marks_.sweeping.empty();
+  if (!has_marks && !lost_packs().empty()) {
+    KIN_TRY_ASSIGN(const std::set<std::string> names, list_marks(*backend_));
+    has_marks = names != mark_names_;
+  }
+  if (has_marks) name_packs_anew();
   MutexLock lock(mutex_);
   KIN_TRY(mark_unclean());
   began_writing_ = true;
   last_sync_seconds_ = now().seconds;
   return adopted;
+}
+
+void Repository::name_packs_anew() {
+  MutexLock lock(mutex_);
+  new_names_ = true;
 }
 
 Result<std::vector<SnapshotId>> Repository::list_by_id(FileKind kind) {
@@ -433,6 +444,8 @@ Result<SnapshotId> Repository::save_snapshot(const Snapshot& snapshot) {
   KIN_TRY(require_writable());
   const Bytes file = sealer_.seal_file(kSnapshotMagic, encode_snapshot(snapshot));
   const SnapshotId id{hash(file)};
+  // What is known to be gone by now need not be put, for others to stumble over until it is taken back.
+  KIN_TRY(require_unswept(snapshot, marks_.last_sweep));
   KIN_TRY(backend_->put({FileKind::snapshot, id.hex()}, file));
   KIN_TRY(backend_->sync());
   if (auto unswept = require_unswept(snapshot, marks_.last_sweep); !unswept) {
@@ -458,7 +471,8 @@ Result<void> Repository::require_unswept(const Snapshot& snapshot, std::uint64_t
   std::optional<Error> unreadable;
   KIN_TRY_ASSIGN(const StoredMarks now,
                  read_marks(*backend_, sealer_, [&](const Error& error) { unreadable = error; }));
-  if (now.marks.last_sweep <= last_sweep && !unreadable) return {};
+  // Of a prune that was at work when this was opened, and gave up, another may have the number since.
+  if (now.marks.last_sweep <= last_sweep && marks_.sweeping.empty() && !unreadable) return {};
   const auto swept = [](const std::string& why) {
     return Error(ErrorCode::busy,
                  "a prune removed some of what the snapshot needs while it was made; run it again" + why);

@@ -108,6 +108,9 @@ class Repository : public BlockStore {
   Result<std::uint64_t> append(const EncodedBlock& block) override;
   Result<void> flush() override;
   std::set<ObjectId> written_packs() const;  // since this was opened, by this
+  // From now on no new pack gets the name of one that was there: a prune may be about to remove that.
+  // begin_writing() calls it where there are marks.
+  void name_packs_anew();
   Result<SnapshotId> commit(const Snapshot& snapshot) override;
 
   // Before the first claim(). If the last backup from here did not end well, there may be packs that are
@@ -277,6 +280,7 @@ class Repository : public BlockStore {
   std::set<ObjectId> beyond_healing_ KIN_GUARDED_BY(mutex_);
   bool began_writing_ KIN_GUARDED_BY(mutex_) = false;
   bool marked_unclean_ KIN_GUARDED_BY(mutex_) = false;
+  bool new_names_ KIN_GUARDED_BY(mutex_) = false;
   std::array<OpenPack, 2> open_packs_ KIN_GUARDED_BY(mutex_);  // content, metadata
   IndexSegment unindexed_ KIN_GUARDED_BY(mutex_);              // finished packs that no segment lists yet
   std::unordered_map<ObjectId, PendingObject, ObjectIdHash> pending_

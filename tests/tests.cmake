@@ -79,6 +79,7 @@ add_executable(kin_tests
   tests/store/object_storage_test.cpp
   tests/store/pack_test.cpp
   tests/store/parity_test.cpp
+  tests/store/prune_meeting_test.cpp
   tests/store/prune_test.cpp
   tests/store/repair_test.cpp
   tests/store/repository_crash_test.cpp
