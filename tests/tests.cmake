@@ -129,6 +129,23 @@ optimised_first(sync_tests test_data kin_store kin_lib)
 add_test(NAME unit_sync COMMAND sync_tests "[sync]")
 add_dependencies(sanitized_tests sync_tests)
 
+# Random programs of several clients, with kills and crashes. libsodium is here to be seeded: the same seed does the same.
+add_executable(stress_tests
+  tests/stress/client.cpp
+  tests/stress/model.cpp
+  tests/stress/small_backup.cpp
+  tests/stress/stress_main.cpp
+  tests/stress/turns.cpp
+  tests/stress/world.cpp
+  tests/support/faulty_backend.cpp
+)
+target_compile_options(stress_tests PRIVATE ${test_options})
+target_link_libraries(stress_tests PRIVATE kin_settings test_data kin_store kin_lib PkgConfig::sodium)
+add_test(NAME stress COMMAND stress_tests --seeds 20)
+add_test(NAME stress_long COMMAND stress_tests --seed 1000 --seeds 500)
+set_tests_properties(stress_long PROPERTIES LABELS long TIMEOUT 3600)
+add_dependencies(plain_tests stress_tests)
+
 # The deflate engine, in a program of its own: zlib is linked here to have streams to open.
 add_executable(deflate_tests
   tests/formats/deflate/chain_tables_test.cpp
