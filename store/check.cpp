@@ -148,13 +148,13 @@ Result<void> Check::list_packs() {
   KIN_TRY_ASSIGN(packs_, repository_.backend().list(FileKind::pack));
   std::sort(packs_.begin(), packs_.end(),
             [](const FileInfo& a, const FileInfo& b) { return a.name < b.name; });
+  stats_.packs = packs_.size();
   return {};
 }
 
 Result<void> Check::check_index() {
   KIN_TRY_ASSIGN(const std::vector<FileInfo> segments, repository_.backend().list(FileKind::index));
   KIN_TRY(list_packs());
-  stats_.packs = packs_.size();
   std::map<std::string, std::uint64_t> sizes;
   for (const FileInfo& pack : packs_) sizes[pack.name] = pack.size;
   std::set<std::string> to_read, indexed, reported;

@@ -1,9 +1,9 @@
 // Parity of a repository: which packs have it, and making it for those that have none.
 //
 // Packs are taken together in sets, one parity file for each: as large as memory allows, so that a whole pack
-// is a small part of its set. A new set takes in those that are no larger than what it has, and all as long as
-// they are small; so each pack is read again only as often as the repository doubles, and a backup of little
-// does not leave a set of its own.
+// is a small part of its set. A new set takes in those that are no larger than what it has, and all as long
+// as they are small; so each pack is read again only as often as the repository doubles, and a backup of
+// little does not leave a set of its own.
 //
 // A set that is made anew is durable before the old one goes. What is interrupted leaves packs that have
 // parity twice, or none until the next time.

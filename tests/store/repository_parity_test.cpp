@@ -212,6 +212,7 @@ TEST_CASE("a check heals, or says what it would not", "[repository][parity]") {
   const CheckStats stats = sample.check();
   CHECK(stats.healed_packs == 2);
   CHECK(stats.problems == 0);
+  CHECK(stats.packs == whole.size());
   CHECK(stats.packs_read == whole.size());
   CHECK(stats.bare_packs == 0);
   CHECK((sample.packs() == whole));
