@@ -63,5 +63,10 @@ run 0 -r repo --json parity; [ "$(field bare_packs)" = 0 ] || fail "packs withou
 rm -rf copy; cp -a repo copy; rm "$(largest)"
 run 0 --no-cache -r copy check --read-data; healed
 
-# A stranger's reader is not disturbed.
-"$root/scripts/read_repository" repo >listed 2>err || fail "the other reader cannot read it"
+# A stranger's reader comes to the same parity, from the page that says what every byte means.
+same_parity() { "$root/scripts/read_repository" --parity "$1" >out 2>err && says "$2 packs have parity" || fail "another parity"; }
+run 0 -r repo --json parity; same_parity repo "$(field packs)"
+export KIN_PASSWORD=secret
+run 0 -r large init --parity 3%
+for i in 1 2 3; do head -c 600000 /dev/urandom >"tree/large $i"; run 0 -r large backup "tree/large $i"; done
+same_parity large 6

@@ -320,6 +320,26 @@ TEST_CASE("a prune leaves no set that lacks a pack", "[repository][parity][prune
   CHECK((sample.packs() == whole));
 }
 
+TEST_CASE("a prune makes room, also where there is none for parity", "[repository][parity][prune]") {
+  ParityRepository sample(8);
+  for (const std::size_t i : {1U, 4U}) require_ok(sample.open()->forget_snapshot(sample.snapshots[i]));
+  const std::size_t before = sample.packs().size();
+  PruneOptions options;
+  options.grace = 0;
+  const auto repository = sample.open();
+  sample.disk.fail(Operation::append, 1, ErrorCode::no_space);
+  const auto ignore = [](std::string_view, std::uint64_t, std::uint64_t) {};
+  const PruneReport report = value_of(Prune(*repository, options, ignore).run({}));
+  REQUIRE(report.parity_failed);
+  CHECK(report.parity_failed->code() == ErrorCode::no_space);
+  CHECK(sample.packs().size() == before - 4);
+  CHECK(sample.covered().second.size() == 4);
+  // The next who makes parity sees that these are gone for good.
+  value_of(sample.update(*sample.open()));
+  CHECK(sample.covered().second.empty());
+  CHECK(sample.covered().first.size() == before - 4);
+}
+
 TEST_CASE("wherever it is stopped, a pack that had parity has it", "[repository][parity][crash]") {
   for (std::uint64_t steps = 1; steps < 30; ++steps) {
     ParityRepository sample(5);
