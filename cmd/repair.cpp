@@ -62,7 +62,11 @@ Result<ExitCode> repair_packs(Context& context, const RepairOptions& options) {
                               report.saved_blocks == 1 ? "is sound and" : "are sound and",
                               options.dry_run ? "would be stored again" : "stored again",
                               report.lost_blocks == 0 ? "none" : grouped(report.lost_blocks)));
-  if (report.lost_blocks > 0 || report.missing > 0)
+  if (report.doubled_blocks > 0)
+    context.print(fmt::format("{} of damaged packs {} sound in other packs, too",
+                              counted(report.doubled_blocks, "block"),
+                              report.doubled_blocks == 1 ? "is" : "are"));
+  if (report.lost_blocks > 0)
     context.print(
         "a backup of the same files may bring back what is lost; kin repair snapshots takes out what is not");
   context.json("summary", {{"dry_run", options.dry_run},
@@ -72,8 +76,9 @@ Result<ExitCode> repair_packs(Context& context, const RepairOptions& options) {
                            {"missing", report.missing},
                            {"healed", report.healed},
                            {"saved_blocks", report.saved_blocks},
+                           {"doubled_blocks", report.doubled_blocks},
                            {"lost_blocks", report.lost_blocks}});
-  return report.lost_blocks + report.missing > 0 ? ExitCode::incomplete : ExitCode::ok;
+  return report.lost_blocks > 0 ? ExitCode::incomplete : ExitCode::ok;
 }
 
 Result<ExitCode> repair_snapshots(Context& context, const RepairOptions& options) {

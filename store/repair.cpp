@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace kin::store {
 namespace {
@@ -14,22 +16,118 @@ constexpr const char* kRepairedTag = "repaired";
 
 Error repair_interrupted() { return Error(ErrorCode::cancelled, "interrupted"); }
 
-using BlocksByPack = std::map<ObjectId, std::map<std::uint64_t, std::uint32_t>>;  // offsets and sizes
+struct ListedBlock {
+  std::uint32_t size = 0;
+  std::vector<ObjectId> objects;
+};
+using BlocksByPack = std::map<ObjectId, std::map<std::uint64_t, ListedBlock>>;  // by offset
 
-// Of these packs, as the segments list them. A pack that none lists is among them too.
-Result<BlocksByPack> listed_blocks(Repository& repository, const std::set<ObjectId>& packs) {
-  BlocksByPack out;
-  for (const ObjectId& pack : packs) out.try_emplace(pack);
+Result<void> for_each_segment(Repository& repository,
+                              const std::function<Result<void>(const IndexSegment&)>& visit) {
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, repository.backend().list(FileKind::index));
   for (const FileInfo& file : files) {
     const auto segment = repository.load_index_segment(file.name);
     if (!segment && segment.error().code() == ErrorCode::not_found) continue;  // replaced by another
     if (!segment) return segment.error();
-    for (const IndexBlock& block : segment->blocks)
-      if (const auto pack = out.find(segment->packs[block.pack].id); pack != out.end())
-        pack->second.emplace(block.range.offset, block.range.size);
+    KIN_TRY(visit(*segment));
   }
+  return {};
+}
+
+// Of these packs, as the segments list them. A pack that none lists is among them too.
+Result<BlocksByPack> listed_blocks(Repository& repository, const std::set<ObjectId>& packs) {
+  BlocksByPack out;
+  for (const ObjectId& pack : packs) out.try_emplace(pack);
+  KIN_TRY(for_each_segment(repository, [&](const IndexSegment& segment) -> Result<void> {
+    // Two segments may list a block, each with some of its objects.
+    std::unordered_map<std::uint32_t, ListedBlock*> here;
+    for (std::uint32_t i = 0; i < segment.blocks.size(); ++i) {
+      const IndexBlock& block = segment.blocks[i];
+      const auto pack = out.find(segment.packs[block.pack].id);
+      if (pack == out.end()) continue;
+      here.emplace(
+          i, &pack->second.emplace(block.range.offset, ListedBlock{block.range.size, {}}).first->second);
+    }
+    for (const IndexObject& object : segment.objects)
+      if (const auto at = here.find(object.block); at != here.end()) at->second->objects.push_back(object.id);
+    return {};
+  }));
   return out;
+}
+
+// Which objects of damaged packs are in others as well, where they can be read: those need not be stored
+// again, and are not lost.
+class OtherPlaces {
+ public:
+  OtherPlaces(Repository& repository, const std::set<ObjectId>& bad) : repository_(repository), bad_(bad) {}
+
+  Result<void> find(const BlocksByPack& damaged);
+  Result<bool> have_all(const std::vector<ObjectId>& objects);
+  void add(const std::vector<BlockObject>& objects) {
+    for (const BlockObject& object : objects) sound_.insert(object.id);
+  }
+
+ private:
+  struct Place {
+    BlockRef block;
+    std::optional<ObjectId> base;
+  };
+  Result<bool> is_sound(const Place& place);
+  // Not by way of what may be dropped.
+  Result<bool> leans_on_good_packs(std::optional<ObjectId> base);
+
+  Repository& repository_;
+  const std::set<ObjectId>& bad_;
+  std::unordered_multimap<ObjectId, Place, ObjectIdHash> places_;
+  std::unordered_set<ObjectId, ObjectIdHash> sound_;
+};
+
+Result<void> OtherPlaces::find(const BlocksByPack& damaged) {
+  std::unordered_set<ObjectId, ObjectIdHash> wanted;
+  for (const auto& [pack, blocks] : damaged)
+    for (const auto& [offset, block] : blocks) wanted.insert(block.objects.begin(), block.objects.end());
+  return for_each_segment(repository_, [&](const IndexSegment& segment) -> Result<void> {
+    for (const IndexObject& object : segment.objects) {
+      const IndexBlock& block = segment.blocks[object.block];
+      const ObjectId& pack = segment.packs[block.pack].id;
+      if (bad_.contains(pack) || !wanted.contains(object.id)) continue;
+      places_.emplace(object.id,
+                      Place{{pack, block.range.offset, block.range.size, block.content_size}, block.base});
+    }
+    return {};
+  });
+}
+
+Result<bool> OtherPlaces::leans_on_good_packs(std::optional<ObjectId> base) {
+  for (unsigned depth = 0; base; ++depth) {
+    if (depth == kMostChain) return false;
+    KIN_TRY_ASSIGN(const std::optional<Location> location, repository_.find_location(*base));
+    if (!location || bad_.contains(location->pack)) return false;
+    base = location->base;
+  }
+  return true;
+}
+
+Result<bool> OtherPlaces::is_sound(const Place& place) {
+  KIN_TRY_ASSIGN(const bool leans_well, leans_on_good_packs(place.base));
+  if (!leans_well) return false;
+  const auto content = repository_.load_block(place.block);
+  if (!content && !is_damage(content.error())) return content.error();
+  return content.has_value();
+}
+
+Result<bool> OtherPlaces::have_all(const std::vector<ObjectId>& objects) {
+  for (const ObjectId& id : objects) {
+    if (sound_.contains(id)) continue;
+    const auto [begin, end] = places_.equal_range(id);
+    bool sound = false;
+    for (auto at = begin; at != end && !sound; ++at) {
+      KIN_TRY_ASSIGN(sound, is_sound(at->second));
+    }
+    if (!sound) return false;
+    sound_.insert(id);
+  }
+  return !objects.empty();
 }
 
 Result<OpenedBlock> open_sound_block(Repository& repository, ByteView pack, std::uint64_t offset,
@@ -45,12 +143,20 @@ Result<OpenedBlock> open_sound_block(Repository& repository, ByteView pack, std:
 }
 
 Result<void> save_blocks(Repository& repository, ByteView pack, const BlocksByPack::mapped_type& blocks,
-                         bool dry_run, PackRepair& out) {
-  for (const auto& [offset, size] : blocks) {
-    auto block = open_sound_block(repository, pack, offset, size);
+                         OtherPlaces& others, bool dry_run, PackRepair& out) {
+  for (const auto& [offset, listed] : blocks) {
+    KIN_TRY_ASSIGN(const bool is_elsewhere, others.have_all(listed.objects));
+    if (is_elsewhere) {
+      ++out.doubled_blocks;
+      continue;
+    }
+    auto block = open_sound_block(repository, pack, offset, listed.size);
     if (!block && !is_damage(block.error())) return std::move(block).error();
     ++(block ? out.saved_blocks : out.lost_blocks);
-    if (block && !dry_run) KIN_TRY(repository.append({std::move(block->header), std::move(block->payload)}));
+    if (!block || dry_run) continue;
+    // One that leans on what is elsewhere, in a circle perhaps, is no place to rely on.
+    if (!block->header.base) others.add(block->header.objects);
+    KIN_TRY(repository.append({std::move(block->header), std::move(block->payload)}));
   }
   return {};
 }
@@ -106,6 +212,8 @@ Result<void> give_up(Repository& repository, const std::set<ObjectId>& packs,
 Result<void> replace_packs(Repository& repository, std::set<ObjectId> packs, bool dry_run,
                            const RepairObserver& observer, const std::stop_token& stop, PackRepair& out) {
   KIN_TRY_ASSIGN(const BlocksByPack blocks, listed_blocks(repository, packs));
+  OtherPlaces others(repository, packs);
+  KIN_TRY(others.find(blocks));
   std::set<ObjectId> there;
   std::uint64_t done = 0;
   for (const auto& [pack, listed] : blocks) {
@@ -115,7 +223,7 @@ Result<void> replace_packs(Repository& repository, std::set<ObjectId> packs, boo
     if (!file && !is_damage(file.error())) return file.error();
     // One that is missing may be put back; then it is adopted.
     if (file || file.error().code() != ErrorCode::not_found) there.insert(pack);
-    KIN_TRY(save_blocks(repository, file ? *file : Bytes(), listed, dry_run, out));
+    KIN_TRY(save_blocks(repository, file ? *file : Bytes(), listed, others, dry_run, out));
   }
   if (dry_run) return {};
   KIN_TRY(repository.flush());

@@ -25,10 +25,11 @@ struct PackRepair {
   std::uint64_t damaged = 0, missing = 0;  // packs
   std::uint64_t healed = 0;                // from parity, and neither of these
   std::uint64_t saved_blocks = 0, lost_blocks = 0;
+  std::uint64_t doubled_blocks = 0;  // neither: all that is in them is sound in other packs
 };
-// Reads all packs. Damaged ones are healed, if there is parity for it. Of others, the blocks that are sound
-// are stored again in new packs. No segment lists the damaged ones any more, nor those that are missing, and
-// a prune will remove them. So a backup that meets again what is lost stores it again.
+// Reads all packs. Damaged ones are healed, if there is parity for it. Of others, the blocks that are sound,
+// and nowhere else, are stored again in new packs. No segment lists the damaged ones any more, nor those that
+// are missing, and a prune will remove them. So a backup that meets again what is lost stores it again.
 Result<PackRepair> repair_packs(Repository& repository, bool dry_run, const RepairObserver& observer,
                                 const std::stop_token& stop);
 

@@ -30,6 +30,15 @@ run 0 -r hurt backup tree older; run 0 -r hurt repair snapshots; says '3 snapsho
 run 0 -r hurt check --read-data; run 0 -r hurt restore latest --target back; same tree back/tree; same older back/older
 run 0 -r hurt prune --now; run 0 -r hurt prune --now; [ ! -e "$pack" ] || fail "the damaged pack is still there"; run 0 -r hurt check --read-data
 
+# What a backup has stored again since is not stored a third time, and no longer lost.
+cp -a repo again; pack=$(pack_of again); flip "$pack" $(($(stat -c %s "$pack") / 2))
+run 13 -r again check --read-data; run 3 -r again backup tree older
+before=$(find again/packs -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum }')
+run 0 -r again repair packs; says 'sound in other packs'
+after=$(find again/packs -type f -printf '%s\n' | awk '{ sum += $1 } END { print sum }')
+[ $((after - before)) -lt 20000 ] || fail "$((after - before)) bytes were stored again"
+run 0 -r again check --read-data; run 0 -r again repair snapshots; says '3 snapshots are whole'
+
 # Without that, the snapshots do without it.
 run 3 -r both repair snapshots; says '2 snapshots now replaced'; cp err named
 run 0 -r both check --read-data; run 0 -r both snapshots; says repaired

@@ -57,6 +57,7 @@ class Sample {
 
   FaultyDisk& disk() { return disk_; }
   const store::FileName& pack() const { return pack_; }
+  const Bytes& content(const std::string& name) const { return files_.at(name); }
   static constexpr std::size_t kInBlock = 500;
   void damage(std::size_t number) { disk_.flip(pack_, number * 3'080 + kInBlock); }  // of the order of names
 
@@ -122,6 +123,43 @@ TEST_CASE("what leans on a lost base is lost with it", "[repository][repair]") {
   Sample sample;
   sample.damage(2);
   CHECK(value_of(repair_packs(sample.disk())).lost_blocks == 2);
+  CHECK(value_of(repair_snapshots(sample.disk())).lost == 2);
+  CHECK(sample.names() == Names{"a", "b", "c"});
+  require_sound(sample.disk());
+}
+
+TEST_CASE("what is sound in another pack is not stored again, nor lost", "[repository][repair]") {
+  const Mode mode = any_mode();
+  Sample sample(mode);
+  {
+    const auto writer = reopen(sample.disk());
+    for (const char* name : {"a", "b"})
+      value_of(writer->append(plain_block(*writer, {sample.content(name)})));
+    require_ok(writer->flush());
+  }
+  sample.damage(1);
+  const PackRepair packs = value_of(repair_packs(sample.disk()));
+  CHECK(packs.doubled_blocks == 2);
+  CHECK(packs.saved_blocks == 3);
+  CHECK(packs.lost_blocks == 0);
+  CHECK(value_of(repair_snapshots(sample.disk())).repaired == 0);
+  CHECK(sample.names().size() == 5);
+  require_sound(sample.disk());
+}
+
+TEST_CASE("a delta in another pack is no other place where its base is lost", "[repository][repair]") {
+  Sample sample;
+  {
+    // Now "b" is stored a second time, against what is lost.
+    const auto writer = reopen(sample.disk());
+    const Bytes base = sample.content("base");
+    value_of(writer->append(delta_block(*writer, writer->id_of(base), base, sample.content("b"))));
+    require_ok(writer->flush());
+  }
+  sample.damage(2);
+  const PackRepair packs = value_of(repair_packs(sample.disk()));
+  CHECK(packs.saved_blocks == 3);
+  CHECK(packs.doubled_blocks == 1);  // the delta, once its base is given up
   CHECK(value_of(repair_snapshots(sample.disk())).lost == 2);
   CHECK(sample.names() == Names{"a", "b", "c"});
   require_sound(sample.disk());
