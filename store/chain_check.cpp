@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -19,7 +20,10 @@ std::optional<std::string> ChainCheck::damage_at(const Location& location) const
 }
 
 Result<std::optional<std::string>> ChainCheck::find_fault(const Location& there) {
-  const std::optional<std::string> too_long = "the chain of bases is too long or has a loop";
+  const auto endless = [](std::uint64_t& count) {
+    ++count;
+    return std::optional<std::string>("the chain of bases is too long or has a loop");
+  };
   // The deepest damage: what leans on it may have been found damaged only because of it.
   std::optional<std::string> fault;
   std::string where;
@@ -29,19 +33,24 @@ Result<std::optional<std::string>> ChainCheck::find_fault(const Location& there)
     if (const auto damage = damage_at(at)) fault = where + *damage;
     if (!at.base) break;
     const ObjectId base = *at.base;
-    if (++depth > kMostChain) return too_long;
+    if (std::find(bases.begin(), bases.end(), ShortId(base)) != bases.end()) return endless(found_.loops);
+    if (++depth > kMostChain) return endless(found_.too_long);
     if (const auto known = sound_bases_.find(ShortId(base)); known != sound_bases_.end()) {
       depth += known->second;
-      if (depth > kMostChain) return too_long;
+      if (depth > kMostChain) return endless(found_.too_long);
       break;
     }
     KIN_TRY_ASSIGN(const std::optional<Location> below, repository_.find_location(base));
-    if (!below) return std::optional(fmt::format("base {} is missing", base.short_hex()));
+    if (!below) {
+      found_.missing_bases += missing_.insert(ShortId(base)).second;
+      return std::optional(fmt::format("base {} is missing", base.short_hex()));
+    }
     where = fmt::format("base {}: ", base.short_hex());
     bases.emplace_back(base);
     at = *below;
   }
   if (fault) return fault;
+  found_.longest = std::max(found_.longest, depth);
   for (const ShortId& base : bases) sound_bases_.emplace(base, static_cast<std::uint8_t>(--depth));
   return std::optional<std::string>();
 }

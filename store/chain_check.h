@@ -10,6 +10,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace kin::store {
@@ -29,6 +30,13 @@ class ChainCheck {
   // once, however many objects lean on it.
   Result<std::optional<std::string>> find_fault(const Location& there);
 
+  struct Found {
+    unsigned longest = 0;                   // deltas, of chains without a fault
+    std::uint64_t loops = 0, too_long = 0;  // objects whose chain is so
+    std::uint64_t missing_bases = 0;        // that objects which were asked for lean on
+  };
+  const Found& found() const { return found_; }
+
  private:
   struct DamagedPack {
     std::string what;
@@ -41,6 +49,8 @@ class ChainCheck {
   std::unordered_map<ObjectId, DamagedPack, ObjectIdHash> packs_;
   std::set<std::pair<ObjectId, std::uint64_t>> blocks_;
   std::unordered_map<ShortId, std::uint8_t, ShortIdHash> sound_bases_;  // how many deltas each is made of
+  std::unordered_set<ShortId, ShortIdHash> missing_;
+  Found found_;
 };
 
 }  // namespace kin::store

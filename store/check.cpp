@@ -3,7 +3,6 @@
 #include "lib/base/wire.h"
 #include "lib/container/content_source.h"
 #include "lib/object/tree.h"
-#include "store/chain_check.h"
 #include "store/parity.h"
 #include "store/short_id.h"
 
@@ -11,6 +10,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <random>
 #include <set>
 
@@ -67,6 +67,9 @@ class Check {
   void check_pack(const FileInfo& pack);
   Result<bool> lacks_a_base(const BlockHeader& header);
   std::vector<FileInfo> choose_packs() const;
+  // By when they were last found sound, those that never were first.
+  void sort_by_age(std::vector<FileInfo>& packs) const;
+  void tell_ages(const std::vector<FileInfo>& packs);
   Result<void> stopped() const {
     if (stop_.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
     return {};
@@ -96,6 +99,7 @@ std::vector<FileInfo> Check::choose_packs() const {
     case ReadSubset::Kind::none:
       break;
     case ReadSubset::Kind::all:
+    case ReadSubset::Kind::oldest:  // how many of them, the clock says
       return packs_;
     case ReadSubset::Kind::nth:
       // By name, so that n = 1..t together read every pack, also when packs come and go in between.
@@ -137,10 +141,17 @@ Result<void> Check::check_set_aside() {
                                                 [&](const Error& error) { problem(error.message()); }));
   marks_ = std::move(stored.marks);
   KIN_TRY_ASSIGN(const std::vector<SnapshotId> forgotten, repository_.list_forgotten());
-  for (const SnapshotId& id : forgotten)
-    if (const auto snapshot = repository_.load_forgotten(id);
-        !snapshot && !marks_.forgotten.contains(id) && snapshot.error().code() != ErrorCode::not_found)
+  for (const SnapshotId& id : forgotten) {
+    const auto snapshot = repository_.load_forgotten(id);
+    if (snapshot || snapshot.error().code() == ErrorCode::not_found) continue;
+    if (!marks_.forgotten.contains(id)) {
       problem(snapshot.error().message());
+      continue;
+    }
+    // A prune has marked it, or a repair set it aside: nothing is left to do, but nobody should count on it.
+    ++stats_.lost_forgotten;
+    observer_.on_note(snapshot.error().message() + "; it cannot be brought back, and a prune removes it");
+  }
   return {};
 }
 
@@ -164,7 +175,11 @@ Result<void> Check::check_index() {
     const auto segment = repository_.load_index_segment(file.name);
     if (!segment && segment.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
     if (!segment) {
-      problem(segment.error().message());
+      // Then the files are read as before, here; elsewhere they are missing.
+      const bool is_cached = repository_.index().segments().contains(file.name);
+      problem(segment.error().message() +
+              (is_cached ? " (the local cache knows what was in it; others miss it until kin repair index)"
+                         : ""));
       continue;
     }
     for (const IndexPack& pack : segment->packs) {
@@ -364,12 +379,40 @@ Result<bool> Check::lacks_a_base(const BlockHeader& header) {
   return false;
 }
 
+void Check::sort_by_age(std::vector<FileInfo>& packs) const {
+  const std::map<ObjectId, std::int64_t> sound = repository_.index().sound_packs();
+  const auto age = [&](const FileInfo& pack) {
+    const auto at = sound.find(*ObjectId::from_hex(pack.name));
+    return at == sound.end() ? std::pair(false, std::int64_t{0}) : std::pair(true, at->second);
+  };
+  std::stable_sort(packs.begin(), packs.end(),
+                   [&](const FileInfo& a, const FileInfo& b) { return age(a) < age(b); });
+}
+
+void Check::tell_ages(const std::vector<FileInfo>& packs) {
+  std::map<ObjectId, std::int64_t> sound = repository_.index().sound_packs();
+  for (const FileInfo& pack : packs) {
+    const auto at = sound.find(*ObjectId::from_hex(pack.name));
+    if (at == sound.end()) {
+      ++stats_.packs_never_read;
+      continue;
+    }
+    stats_.oldest_check = std::min(stats_.oldest_check.value_or(at->second), at->second);
+    sound.erase(at);
+  }
+  // What is left is of packs that are gone, since it was all that were asked for.
+  if (subset_.kind == ReadSubset::Kind::oldest)
+    for (const auto& [pack, seconds] : sound) repository_.index().note_sound(pack, std::nullopt);
+}
+
 void Check::check_pack(const FileInfo& pack) {
+  const std::uint64_t before = stats_.problems;
   const FileName name{FileKind::pack, pack.name};
   const ObjectId id = ObjectId::from_hex(pack.name).value_or(ObjectId{});  // list() gives no other names
   const auto unreadable = [&](const std::string& what) {
     problem(what);
     repository_.lose_damaged(id);
+    repository_.index().note_sound(id, std::nullopt);
     chains_.add_damaged_pack(id, what, 0);
   };
   auto file = repository_.backend().get(name);
@@ -402,6 +445,7 @@ void Check::check_pack(const FileInfo& pack) {
   for (const std::uint64_t offset : missing) chains_.add_damaged_block(id, offset);
   if (!missing.empty())
     problem(fmt::format("{}: {} of its blocks cannot be found in it", name.text(), missing.size()));
+  repository_.index().note_sound(id, stats_.problems == before ? std::optional(now().seconds) : std::nullopt);
 }
 
 bool Check::heal(const ObjectId& pack) {
@@ -425,12 +469,18 @@ Result<void> Check::check_packs() {
   std::vector<FileInfo> chosen;
   for (const FileInfo& pack : packs_)
     if (subset_.kind == ReadSubset::Kind::all || indexed_blocks_.contains(pack.name)) chosen.push_back(pack);
+  stats_.packs_to_read = chosen.size();
+  const bool for_a_time = subset_.kind == ReadSubset::Kind::oldest;
+  if (for_a_time) sort_by_age(chosen);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(subset_.seconds);
   for (const FileInfo& pack : chosen) {
     KIN_TRY(stopped());
+    if (for_a_time && stats_.packs_read > 0 && std::chrono::steady_clock::now() >= end) break;
     observer_.on_progress("packs", stats_.packs_read, chosen.size());
     check_pack(pack);
     ++stats_.packs_read;
   }
+  tell_ages(chosen);
   return {};
 }
 
@@ -447,6 +497,7 @@ Result<CheckStats> Check::run() {
   KIN_TRY(name_sharers(snapshots));
   KIN_TRY(check_parity());
   stats_.healed_packs = repository_.healed_packs().size();
+  stats_.chains = chains_.found();
   return stats_;
 }
 
@@ -479,6 +530,26 @@ Result<ReadSubset> parse_read_subset(const std::string& text) {
   subset.kind = ReadSubset::Kind::bytes;
   subset.bytes = *bytes;
   return subset;
+}
+
+Result<std::uint64_t> parse_duration(std::string_view text) {
+  static constexpr std::string_view kLetters = "smhd";
+  static constexpr std::uint64_t kSeconds[] = {1, 60, 3600, 24 * 3600};
+  constexpr std::uint64_t kMost = 1'000'000'000;
+  const Error bad(ErrorCode::invalid_argument,
+                  fmt::format("'{}' is not a duration such as 90s, 30m, 1h30m or 2d", printable(text)));
+  std::uint64_t total = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    std::uint64_t number = 0;
+    const auto [end, status] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
+    const std::size_t unit = rest.empty() ? std::string_view::npos : kLetters.find(rest.front());
+    if (status != std::errc{} || unit == std::string_view::npos || number > kMost) return bad;
+    total += number * kSeconds[unit];
+    rest.remove_prefix(1);
+    if (total > kMost) return bad;
+  }
+  return total == 0 ? Result<std::uint64_t>(bad) : Result<std::uint64_t>(total);
 }
 
 Result<CheckStats> check(Repository& repository, const Formats& formats, const ReadSubset& subset,

@@ -36,6 +36,7 @@ const std::string kFamilyNames[] = {"default", "meta", "records"};
 constexpr std::string_view kSegmentPrefix = "segment/";
 constexpr std::string_view kPackPrefix = "pack/";
 constexpr std::string_view kDamagedPrefix = "damaged/";
+constexpr std::string_view kSoundPrefix = "sound/";
 constexpr std::string_view kCleanKey = "clean";
 
 // A database of which something is missing, or that is not ours, is of as little use as a damaged one.
@@ -195,33 +196,40 @@ struct ObjectIndex::State {
 
   // Empties the cache, whatever is wrong with it.
   Result<void> start_over() {
-    const std::vector<ObjectId> damaged = damaged_packs();
+    const Notes damaged = noted(kDamagedPrefix), sound = noted(kSoundPrefix);
     close_database();
     if (place == Place::memory)
       own_env.reset(rocksdb::NewMemEnv(rocksdb::Env::Default()));
     else
       KIN_TRY(remove_database());
     KIN_TRY(open_database());
-    for (const ObjectId& pack : damaged) note_damaged(pack, true);
+    keep_notes(kDamagedPrefix, damaged);
+    keep_notes(kSoundPrefix, sound);
     return {};
   }
 
-  void note_damaged(const ObjectId& pack, bool is_damaged) {
+  // What was seen of packs, and cannot be read again from the segments.
+  using Notes = std::map<ObjectId, std::string>;
+
+  void note(std::string_view prefix, const ObjectId& pack, const std::optional<std::string>& value) {
     if (!db) return;
-    const std::string key = fmt::format("{}{}", kDamagedPrefix, pack.hex());
-    const auto ignored = is_damaged ? db->Put(rocksdb::WriteOptions(), families[meta], key, "")
-                                    : db->Delete(rocksdb::WriteOptions(), families[meta], key);
+    const std::string key = fmt::format("{}{}", prefix, pack.hex());
+    const auto ignored = value ? db->Put(rocksdb::WriteOptions(), families[meta], key, *value)
+                               : db->Delete(rocksdb::WriteOptions(), families[meta], key);
     ignored.PermitUncheckedError();
   }
 
-  std::vector<ObjectId> damaged_packs() const {
-    std::vector<ObjectId> out;
+  void keep_notes(std::string_view prefix, const Notes& notes) {
+    for (const auto& [pack, value] : notes) note(prefix, pack, value);
+  }
+
+  Notes noted(std::string_view prefix) const {
+    Notes out;
     if (!db) return out;
-    const std::string prefix(kDamagedPrefix);
     const std::unique_ptr<rocksdb::Iterator> at(db->NewIterator(rocksdb::ReadOptions(), families[meta]));
     for (at->Seek(prefix); at->Valid() && at->key().starts_with(prefix); at->Next())
       if (const auto id = ObjectId::from_hex(at->key().ToStringView().substr(prefix.size())))
-        out.push_back(*id);
+        out.emplace(*id, at->value().ToString());
     return out;
   }
 
@@ -298,7 +306,8 @@ Result<void> ObjectIndex::retreat(const std::string& parent, const Error& why) {
   auto next = try_directory ? temporary_state(parent) : memory_state();
   if (!next && try_directory) next = memory_state();
   if (!next) return why;
-  for (const ObjectId& pack : state_->damaged_packs()) (*next)->note_damaged(pack, true);
+  for (const std::string_view prefix : {kDamagedPrefix, kSoundPrefix})
+    (*next)->keep_notes(prefix, state_->noted(prefix));
   // What is left would be taken for true by the next who comes: above all the mark that it is clean, which
   // perhaps could not be taken away. Unless it is no longer ours.
   state_->close_database();
@@ -437,12 +446,32 @@ Result<void> ObjectIndex::set_clean(bool clean) {
 void ObjectIndex::note_damaged(const ObjectId& pack, bool damaged) {
   if (!begin_writing()) return;
   const std::shared_lock in_use(in_use_);
-  state_->note_damaged(pack, damaged);
+  state_->note(kDamagedPrefix, pack, damaged ? std::optional<std::string>("") : std::nullopt);
 }
 
 std::vector<ObjectId> ObjectIndex::damaged_packs() const {
   const std::shared_lock in_use(in_use_);
-  return state_->damaged_packs();
+  std::vector<ObjectId> out;
+  for (const auto& [pack, nothing] : state_->noted(kDamagedPrefix)) out.push_back(pack);
+  return out;
+}
+
+void ObjectIndex::note_sound(const ObjectId& pack, std::optional<std::int64_t> seconds) {
+  if (!begin_writing()) return;
+  const std::shared_lock in_use(in_use_);
+  state_->note(kSoundPrefix, pack, seconds ? std::optional(std::to_string(*seconds)) : std::nullopt);
+}
+
+std::map<ObjectId, std::int64_t> ObjectIndex::sound_packs() const {
+  const std::shared_lock in_use(in_use_);
+  std::map<ObjectId, std::int64_t> out;
+  for (const auto& [pack, text] : state_->noted(kSoundPrefix)) {
+    std::int64_t seconds = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, seconds);
+    if (parsed.ec == std::errc() && parsed.ptr == end) out.emplace(pack, seconds);
+  }
+  return out;
 }
 
 bool ObjectIndex::is_clean() const {

@@ -14,6 +14,7 @@
 #include "lib/object/object_store.h"
 #include "store/index_segment.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -63,6 +64,10 @@ class ObjectIndex : public ResumeLog {
   // clear() and retreat() keep it, since it cannot be read again from the repository.
   void note_damaged(const ObjectId& pack, bool damaged);
   std::vector<ObjectId> damaged_packs() const;
+  // When a pack was last read to its end and found sound, in seconds since 1970; none: that is no longer so.
+  // Likewise a hint, and kept.
+  void note_sound(const ObjectId& pack, std::optional<std::int64_t> seconds);
+  std::map<ObjectId, std::int64_t> sound_packs() const;
 
   // Only a hint: what could not be noted is read again, and is no error. recorded() tells if it cannot look.
   Result<void> record(const std::vector<std::pair<std::string, Bytes>>& entries) override;

@@ -67,6 +67,7 @@ add_executable(kin_tests
   tests/lib/similarity/sif_test.cpp
   tests/lib/similarity/simihash_test.cpp
   tests/store/backend_test.cpp
+  tests/store/check_test.cpp
   tests/store/config_test.cpp
   tests/store/crypto_test.cpp
   tests/store/feature_index_test.cpp
@@ -295,8 +296,9 @@ endif()
 
 # The program, as a user runs it.
 set(suppress print_suppressions=0:suppressions=${CMAKE_SOURCE_DIR}/tests/support)
-foreach(name bad_input cache containers damage delta disk_full drill estimate explain export forget golden import interrupt museum
-  options pages parity prune repair report restore round_trip simhash similar sources streams sync sync_peers sync_ssh writers)
+foreach(name bad_input cache check containers damage delta disk_full drill estimate explain export forget golden import interrupt
+  museum options pages parity prune repair report restore round_trip simhash similar sources streams sync sync_peers sync_ssh
+  writers)
   add_test(NAME cli_${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/${name}_test.sh)
   set_tests_properties(cli_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 600 ENVIRONMENT
     "KIN=$<TARGET_FILE:kin>;LSAN_OPTIONS=${suppress}/lsan_suppressions.txt;TSAN_OPTIONS=${suppress}/tsan_suppressions.txt")
