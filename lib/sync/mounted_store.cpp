@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostMountInfoBytes = 16 << 20;
 constexpr std::size_t kMountPointWord = 4;
-constexpr char kNote = 'm';  // of a mount: the path behind it, and how it was as an entry
+constexpr char kNote = 'd';  // of a mount: the path behind it, and how it was as an entry
 
 bool is_at_or_below(std::string_view path, std::string_view above) {
   return path.starts_with(above) && (path.size() == above.size() || path[above.size()] == '/');

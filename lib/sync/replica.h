@@ -133,7 +133,8 @@ class Replica {
   const std::map<ReplicaId, Peer>& peers() const { return peers_; }
   void set_peer(Peer peer);
 
-  // Rows for others: small things that live and die with the rest. Keys of their own choice.
+  // Rows for others: small things that live and die with the rest. The first byte of a key says whose it is
+  // (replica_rows.h).
   Result<std::optional<Bytes>> note(ByteView key);
   void set_note(ByteView key, std::optional<Bytes> value);
   Result<void> for_each_note(ByteView prefix,

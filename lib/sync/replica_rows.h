@@ -8,7 +8,8 @@
 //     X  item id(16)             deleted items
 //     D  folder                  a folder, and its fingerprint
 //     F  folder 0 local          an entry as the last scan saw it
-//     N  key                     notes
+//     N  key                     notes; keys begin with d (disks that are mounted), l and m (bases), s (block
+//                                signatures), t (trash), w (words that the store cannot have)
 //
 // Numbers in keys are big-endian, so that their order is that of the numbers.
 #pragma once

@@ -1,5 +1,6 @@
 #include "lib/sync/replica_scan.h"
 
+#include "lib/sync/base_finder.h"
 #include "lib/sync/mounted_store.h"
 #include "tests/support/as_nobody.h"
 #include "tests/support/expect.h"
@@ -435,6 +436,22 @@ TEST_CASE("an empty directory whose disk is not mounted loses nothing, in all ki
     CHECK(replica->live_items() < fewer);
     CHECK(skipped.empty());
   }
+}
+
+TEST_CASE("to note mounts leaves other notes alone", "[sync]") {
+  const Stored stored("mh");
+  testing::MemoryTable table;
+  auto replica = value_of(Replica::open(table, "here"));
+  BaseFinder bases(*replica, nullptr);
+  const std::string text = "Message-ID: <1@example.org>\n\nfirst";
+  const ObjectId object = object_id(as_bytes(text));
+  require_ok(bases.add(object, as_bytes(text)));
+  const auto store = value_of(MountedStore::open(value_of(find_store_kind("mh")->open(stored.root.path())),
+                                                 stored.root.path(), *replica));
+  value_of(scan_store(*store, true, *replica, {}, {}));
+  require_ok(store->remember());
+  CHECK(value_of(bases.find(as_bytes("In-Reply-To: <1@example.org>\n\nsecond"))) ==
+        std::vector<ObjectId>{object});
 }
 
 TEST_CASE("a disk that goes while it is looked at loses nothing", "[sync]") {
