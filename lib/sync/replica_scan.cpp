@@ -167,6 +167,8 @@ class Scan {
             if (taken.error().code() == ErrorCode::cancelled) return taken.error();
             if (!seen && taken.error().code() != ErrorCode::not_found) note_never_seen(folder, entry.local);
             skip(store_.path_of(folder, entry), taken.error());
+          } else {
+            replaced_.erase(entry.local);  // what is here now is known
           }
           return commit_some();
         },

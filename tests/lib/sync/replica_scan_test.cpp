@@ -322,6 +322,21 @@ TEST_CASE("a scan of an MH folder that was packed or sorted may be killed at any
   }
 }
 
+TEST_CASE("a message that was touched and copied is there twice", "[sync]") {
+  const TempDir root;
+  fs::create_directories(root / "inbox");
+  std::ofstream(root / "inbox/1") << kMessage << "text\n";
+  const auto store = value_of(find_store_kind("mh")->open(root.path()));
+  testing::MemoryTable table;
+  auto replica = value_of(Replica::open(table, "here"));
+  value_of(scan_store(*store, true, *replica, {}, {}));
+  const std::uint64_t items = replica->live_items();
+  fs::copy_file(root / "inbox/1", root / "inbox/2");
+  fs::last_write_time(root / "inbox/1", fs::file_time_type::clock::now() - std::chrono::hours(1));
+  CHECK(value_of(scan_store(*store, true, *replica, {}, {})).added == 1);
+  CHECK(replica->live_items() == items + 1);
+}
+
 TEST_CASE("what is missing is noted though the second look at its folder fails", "[sync]") {
   const TempDir root;
   for (int i = 1; i <= 4; ++i) {
