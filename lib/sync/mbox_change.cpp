@@ -1,5 +1,7 @@
 #include "lib/sync/mbox_change.h"
 
+#include "lib/sync/mbox_sender.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -22,6 +24,7 @@ std::string missing_end(std::string_view text, std::string_view line_end) {
 Entry entry_of(const std::string& folder, const Row& row, Marks marks) {
   Entry entry{row.local(), {0, row.size, static_cast<std::int64_t>(row.number())}, {}};
   entry.item.folder = folder;
+  entry.item.name = name_of_sender(row.sender);
   entry.item.size = row.size;
   entry.item.flags = marks.flags;
   entry.item.words = std::move(marks.words);
@@ -78,7 +81,10 @@ Result<std::size_t> BoxChange::add(ByteView content, const Item& item) {
   auto message = make_message(content, added.marks, line_end_);
   if (!message)
     return cannot_hold(place_.path, "is an mbox, which cannot hold this message with its keywords");
-  const std::string envelope = make_envelope(item.time, line_end_);
+  std::string sender = sender_of_name(item.name), envelope = make_envelope(sender, item.time, line_end_);
+  // What an envelope cannot have, such as another date, is not put into one.
+  if (sender.empty() || envelope_sender(envelope) != sender)
+    envelope = make_envelope(guess_sender(content), item.time, line_end_);
   added.row.time = envelope_time(envelope);
   append(added.message, as_bytes(envelope));
   append(added.message, *message);

@@ -1,6 +1,7 @@
 #include "lib/sync/mbox_file.h"
 
 #include "lib/base/wire.h"
+#include "lib/sync/mbox_sender.h"
 #include "lib/sync/store_files.h"
 
 #include <fmt/core.h>
@@ -49,8 +50,13 @@ bool read_clock(std::string_view word, tm& date) {
   return true;
 }
 
+struct Envelope {
+  std::string sender;
+  tm date{};
+};
+
 // "From ", who, and a date as asctime() writes it, perhaps with a time zone before or behind the year.
-std::optional<tm> read_envelope(std::string_view line) {
+std::optional<Envelope> read_envelope(std::string_view line) {
   if (!line.starts_with(kEnvelopeStart) || line.size() > kMostEnvelope) return std::nullopt;
   const std::vector<std::string_view> words = split_words(line, kMostEnvelopeWords);
   for (std::size_t i = 2; i + 4 < words.size(); ++i) {
@@ -63,7 +69,9 @@ std::optional<tm> read_envelope(std::string_view line) {
     date.tm_mon = *month;
     date.tm_mday = *day;
     date.tm_year = *year - 1900;
-    return date;
+    std::string sender;
+    for (std::size_t k = 1; k < i; ++k) sender.append(k > 1 ? " " : "").append(words[k]);
+    return Envelope{std::move(sender), date};
   }
   return std::nullopt;
 }
@@ -112,11 +120,16 @@ std::string_view line_end_of(std::string_view head) {
 }
 
 std::int64_t envelope_time(std::string_view envelope) {
-  std::optional<tm> date = read_envelope(envelope);
-  return date ? static_cast<std::int64_t>(::timegm(&*date)) : 0;
+  std::optional<Envelope> read = read_envelope(envelope);
+  return read ? static_cast<std::int64_t>(::timegm(&read->date)) : 0;
 }
 
-std::string make_envelope(Timestamp time, std::string_view line_end) {
+std::string envelope_sender(std::string_view envelope) {
+  std::optional<Envelope> read = read_envelope(envelope);
+  return read ? std::move(read->sender) : "";
+}
+
+std::string make_envelope(std::string_view sender, Timestamp time, std::string_view line_end) {
   constexpr std::int64_t kYear1970 = 0, kYear9999 = 253'402'300'799;
   // Beyond four digits of year it would be no envelope.
   const time_t seconds =
@@ -126,7 +139,7 @@ std::string make_envelope(Timestamp time, std::string_view line_end) {
   const auto name = [](std::string_view names, int at) {
     return names.substr(static_cast<std::size_t>(at) * 3, 3);
   };
-  return fmt::format("From MAILER-DAEMON {} {} {:2} {:02}:{:02}:{:02} {:04}{}",
+  return fmt::format("From {} {} {} {:2} {:02}:{:02}:{:02} {:04}{}", sender,
                      name(kDays, (date.tm_wday + 6) % 7), name(kMonths, date.tm_mon), date.tm_mday,
                      date.tm_hour, date.tm_min, date.tm_sec, date.tm_year + 1900, line_end);
 }
@@ -139,8 +152,11 @@ std::string Row::local() const {
 
 Row make_row(ByteView file, const Range& range) {
   const Bytes content = content_of(file.subspan(range.header, range.end - range.header));
-  Row row{range, hash(content), content.size(), 0, 0};
-  row.time = envelope_time(as_text(file.subspan(range.begin, range.header - range.begin)));
+  Row row{range, hash(content), content.size(), 0, 0, {}};
+  const std::string_view envelope = as_text(file.subspan(range.begin, range.header - range.begin));
+  row.time = envelope_time(envelope);
+  row.sender = envelope_sender(envelope);
+  if (row.sender == guess_sender(content)) row.sender.clear();
   return row;
 }
 

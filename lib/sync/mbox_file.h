@@ -40,7 +40,9 @@ std::string_view line_end_of(std::string_view head);
 
 // Seconds since 1970 as if the date were UTC; 0 if there is none.
 std::int64_t envelope_time(std::string_view envelope);
-std::string make_envelope(Timestamp time, std::string_view line_end);
+// Who sent it, by that: any words. Empty if it is no envelope.
+std::string envelope_sender(std::string_view envelope);
+std::string make_envelope(std::string_view sender, Timestamp time, std::string_view line_end);
 
 // The messages of a file by what they are, without their bytes. A message's name is made of its content and
 // of how many equal ones are before it, so that it is the same wherever the message stands.
@@ -50,6 +52,7 @@ struct Row {
   std::uint64_t size = 0;
   std::int64_t time = 0;
   std::uint32_t ordinal = 0;
+  std::string sender;  // of the envelope, if it is not guess_sender()
 
   std::uint64_t number() const;  // the beginning of the digest
   std::string local() const;

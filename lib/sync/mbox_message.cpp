@@ -60,8 +60,6 @@ std::size_t walk_header(std::string_view message, const OnField& on_field) {
   return at;
 }
 
-std::string_view value_of_field(std::string_view field) { return field.substr(field.find(':') + 1); }
-
 // Every line ">>>From " gets one ">" more, or loses one if it has any.
 template <bool kAdd>
 std::string change_quotes(std::string_view text) {
@@ -132,6 +130,20 @@ void add_field(std::string& out, std::string_view name, std::string_view value, 
 Bytes to_bytes(std::string_view text) { return {text.begin(), text.end()}; }
 
 }  // namespace
+
+std::string_view value_of_field(std::string_view field) { return field.substr(field.find(':') + 1); }
+
+void for_each_field(std::string_view message,
+                    const std::function<void(std::string_view name, std::string_view field)>& on_field) {
+  constexpr std::size_t kMostName = 64;
+  walk_header(message, [&](Field, std::string_view field) {
+    const std::size_t colon = field.substr(0, kMostName).find(':');
+    if (colon == std::string_view::npos) return;
+    std::string name(field.substr(0, colon));
+    for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+    on_field(name, field);
+  });
+}
 
 Marks make_marks(std::uint8_t flags, std::vector<std::string> words) {
   std::sort(words.begin(), words.end());

@@ -13,6 +13,7 @@
 #include "lib/base/bytes.h"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -44,5 +45,11 @@ Bytes with_fields(ByteView message, ByteView fields);
 // The message that has this content and these marks. Nothing if there can be none, as with a keyword that has
 // a space in it. What is returned was read again and compared.
 std::optional<Bytes> make_message(ByteView content, const Marks& marks, std::string_view line_end);
+
+// Every field of the header: its name in lower case, and all of it.
+void for_each_field(std::string_view message,
+                    const std::function<void(std::string_view name, std::string_view field)>& on_field);
+// Behind its colon.
+std::string_view value_of_field(std::string_view field);
 
 }  // namespace kin::sync::mbox

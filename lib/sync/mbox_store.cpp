@@ -14,6 +14,7 @@
 #include "lib/sync/mbox_lock.h"
 #include "lib/sync/mbox_message.h"
 #include "lib/sync/mbox_opaque.h"
+#include "lib/sync/mbox_sender.h"
 #include "lib/sync/store_files.h"
 #include "lib/sync/sync_store.h"
 
@@ -222,6 +223,9 @@ Result<void> MboxStore::load_moved(StoreChange& change) {
     return message_changed(path_of(change.folder, change.entry));
   change.content = content_of(message);
   change.content_path.clear();
+  if (const auto known = tables_.find(change.folder); known != tables_.end())
+    if (const Row* const row = known->second.table.find(change.entry.local); row != nullptr)
+      change.item.name = name_of_sender(row->sender);
   return {};
 }
 

@@ -145,6 +145,7 @@ part_kinds() {
     stores deliver "$kind" a '' 1 10; [ -z "$folder" ] || stores deliver "$kind" a "$folder" 11 5
     run 0 sync --kind "$kind" a b; says 'both ends have the same now'
     stores same "$kind" a b
+    [ "$kind" != mbox ] || [ "$(grep '^From ' a)" = "$(grep '^From ' b)" ] || fail "other envelopes"
     run 0 sync --kind "$kind" a b; says 'nothing to do'; ! grep -q 'copied from' err || fail "b was made by it"
     run 0 sync --kind "$kind" b a; says 'nothing to do'
     stores deliver "$kind" a '' 101 3; stores deliver "$kind" b "$folder" 201 4

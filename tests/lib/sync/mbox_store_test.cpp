@@ -429,6 +429,55 @@ TEST_CASE("what is added goes behind all earlier bytes of the same inode, with t
   CHECK(scan(*store, "").size() == 6);
 }
 
+TEST_CASE("a message has the envelope that it had where it came from", "[sync]") {
+  const std::string date = " Thu Apr 14 01:02:03 2005\n", text = "Subject: s\n\ntext\n\n";
+  struct Case {
+    std::string sender, header, name;
+  };
+  // A name only where it is not what would be guessed.
+  for (const Case& one :
+       std::vector<Case>{{"a@b", "Return-Path: <a@b>\nFrom: c@d\n", ""},
+                         {"c@d", "Return-Path: <>\nFrom: C <c@d>\n", ""},
+                         {"c@d", "FROM:\n c@d\n", ""},
+                         {"MAILER-DAEMON", "From: a b\n", ""},
+                         {"list-bounces@x", "From: c@d\n", "list-bounces@x"},
+                         {"/C=x/50%/", "From: c@d\n", "%2FC=x%2F50%25%2F"},
+                         {"..", "From: c@d\n", "%2E."},
+                         {"uucp!who remote from far", "From: c@d\n", "uucp!who remote from far"},
+                         {"- Mon Jan 1", "From: c@d\n", "- Mon Jan 1"}}) {
+    INFO(one.sender << ", " << one.header);
+    const TempDir directory;
+    put(directory / "a", "From " + one.sender + date + one.header + text);
+    const auto from = open_store(directory / "a"), to = open_store(directory / "b");
+    const Entry sent = scan(*from, "").at(0);
+    CHECK(sent.item.name == one.name);
+    testing::require_ok(check_item([&] {
+      Item item = sent.item;
+      item.object = object_id(as_bytes(one.header));
+      return item;
+    }()));
+    StoreChange change = change_of(Kind::add, "", sent);
+    const std::string content = text_of(*from, "", sent);
+    change.content.assign(content.begin(), content.end());
+    const Entry added = value_of(apply(*to, change));
+    CHECK(added.item.name == one.name);
+    CHECK(get(directory / "b") == get(directory / "a"));
+  }
+  // What cannot be one is as if there were none.
+  for (const char* const name : {"a\nFrom x", "a%0Ab", " a", "a  b", "%", "x Thu Apr 14 01:02:03 2005"}) {
+    INFO(name);
+    const TempDir directory;
+    StoreChange change;
+    change.item.name = name;
+    change.item.time = {1'113'440'523, 0};
+    const std::string content = "From: c@d\n\ntext\n";
+    change.content.assign(content.begin(), content.end());
+    value_of(apply(*open_store(directory / "b"), change));
+    CHECK(get(directory / "b") ==
+          "From " + std::string(std::string_view(name) == "%" ? "%" : "c@d") + date + content + "\n");
+  }
+}
+
 TEST_CASE("any content comes back from an mbox as it was", "[sync]") {
   const bool crlf = GENERATE(false, true);
   const TempDir directory;
