@@ -2,12 +2,14 @@
 
 Every tool speaks through tests/support/slow_link.py in place of ssh, which counts bytes and turns; what ssh itself adds
 is the same for all. The seconds of a modem are computed from them: 56 kbit/s each way, and 300 ms for a round trip.
-With --slow, kin really goes through such a line.
+The tools of --slow really go through such a line, and what that takes is beside it. It is a little more than computed,
+by their own work, or less, where both directions are full at once.
 
 Each tool has two stores of its own, and all make the same changes in the first. A store is linked from files that are
 kept under build/bench-data: messages do not change, and their names are those of Maildir.
 """
 
+import email.utils
 import json
 import os
 import random
@@ -110,10 +112,11 @@ class Tool:
         self.work = work
         self.here, self.there = work / "here", work / "there"
         self.count = work / "count.json"
+        self.is_slow = False
         work.mkdir(parents=True)
 
-    def link(self, options=""):
-        return f"{LINK} {options} --count {self.count} --as-ssh"
+    def link(self):
+        return f"{LINK} {SLOW if self.is_slow else ''} --count {self.count} --as-ssh"
 
     def first(self):
         """The two are equal and the tool has not seen them; afterwards it has."""
@@ -135,6 +138,7 @@ class Tool:
             "bytes": counted["there"] + counted["back"],
             "turns": counted["turns"],
             "56k, s": (counted["there"] + counted["back"]) / BYTES_PER_SECOND + counted["turns"] / 2 * ROUND_TRIP_SECONDS,
+            "measured, s": took["s"] if self.is_slow else None,
             "took, s": took["s"],
             "peak MiB": took["peak MiB"],
         }
@@ -143,9 +147,9 @@ class Tool:
 class Kin(Tool):
     name, program = "kin", BUILD / "release/kin"
 
-    def sync(self, slow=False, kind="maildir"):
+    def sync(self, kind="maildir"):
         states = ["--state", self.work / "state-here", "--remote-state", self.work / "state-there"]
-        ssh = ["--ssh-command", self.link(SLOW if slow else ""), "--remote-kin", self.program]
+        ssh = ["--ssh-command", self.link(), "--remote-kin", self.program]
         command = [self.program, "--json", "sync", "--kind", kind, *states, *ssh, self.here, f"host:{self.there}"]
         result = self.measured(command)
         said = json.loads((self.work / "said").read_text().splitlines()[-1])
@@ -243,17 +247,19 @@ class Bench:
 
     def sync(self, tool, **more):
         progress(f"{tool.name}: sync")
-        slow = {"slow": True} if tool.name == "kin" and self.options.slow else {}
-        result = tool.sync(**slow, **more)
+        tool.is_slow = tool.name in self.options.slow.split(",")
+        result = tool.sync(**more)
+        tool.is_slow = False
         progress("")
         return result
 
     def tell(self, case, rows, targets=()):
         """Rows by tool."""
-        table = [[case, "there, B", "back, B", "bytes", "turns", "56k, s", "took, s"]]
+        table = [[case, "there, B", "back, B", "bytes", "turns", "56k, s", "measured", "took, s"]]
         for tool, row in rows.items():
             sizes = [f"{row[column]:,}" for column in ("there, B", "back, B", "bytes", "turns")]
-            table.append([f"  {tool}", *sizes, f"{row['56k, s']:.2f}", f"{row['took, s']:.2f}"])
+            measured, took = ("", f"{row['took, s']:.2f}") if row["measured, s"] is None else (f"{row['measured, s']:.2f}", "")
+            table.append([f"  {tool}", *sizes, f"{row['56k, s']:.2f}", measured, took])
         print_table([[line[0].ljust(40), *line[1:]] for line in table])
         self.judge(case, rows, targets)
 
@@ -348,6 +354,58 @@ def new_mail(bench):
     bench.tell(f"200 new list mails, {raw:,} B", rows, [most(0.27, "bytes by raw bytes", "")])
 
 
+REPLAYED = 400
+
+
+def sent_at(file):
+    """By the Date of the message, which tells about in which order a list was read."""
+    head = file.read_bytes().split(b"\n\n", 1)[0].decode("latin-1")
+    dates = [line[5:] for line in head.split("\n") if line.lower().startswith("date:")]
+    date = email.utils.parsedate_tz(dates[0]) if dates else None
+    return email.utils.mktime_tz(date) if date else 0
+
+
+def compressed(content):
+    """As one stream of its own."""
+    return len(subprocess.run(["zstd", "-12", "-c"], input=content, capture_output=True, check=True).stdout)
+
+
+def replay(bench):
+    """The last 400 messages of SpamAssassin's lists come in the order of their dates, some in each session."""
+    lists = [path for path in files_of(spamassassin()) if path.parent.name.startswith("easy-ham")]
+    lists = [path for path in lists if b"\nlist-id:" in path.read_bytes().split(b"\n\n", 1)[0].lower()]
+    lists.sort(key=lambda path: (sent_at(path), path))
+    before, new = lists[:-REPLAYED], lists[-REPLAYED:]
+    contents = [path.read_bytes() for path in new]
+    raw = sum(map(len, contents))
+    each, solid = sum(map(compressed, contents)), compressed(b"".join(contents))
+    print(f"\n{REPLAYED} messages of lists after {len(before):,} others, {raw:,} B; as one stream of zstd -12 {solid / raw:.3f}")
+    table = [["messages a session", "sessions", "kin, B", "a session", "by raw", "zstd -12 of each", "stream a session"]]
+    for size in (1, 10, 200):
+        kin = bench.pair(Kin, before)
+        total = streams = 0
+        progress(f"kin: {REPLAYED // size} sessions of {size}")
+        for begin in range(0, REPLAYED, size):
+            deliver(new[begin : begin + size], kin.here, 100_000 + begin)
+            total += kin.sync()["bytes"]
+            streams += compressed(b"".join(contents[begin : begin + size]))
+        progress("")
+        sessions = REPLAYED // size
+        row = {
+            "bytes": total,
+            "bytes a session": total / sessions,
+            "bytes by raw bytes": total / raw,
+            "zstd of each by raw bytes": each / raw,
+            "one stream a session by raw bytes": streams / raw,
+            "one stream by raw bytes": solid / raw,
+        }
+        ratios = [f"{part / raw:.3f}" for part in (total, each, streams)]
+        table.append([f"{size}", f"{sessions}", f"{total:,}", f"{total / sessions:,.0f}", *ratios])
+        targets = [most(0.27, "bytes by raw bytes", "")] if size == 200 else []
+        bench.judge(f"replay of lists, {size} messages a session", {"kin": row}, targets)
+    print_table(table)
+
+
 def mbox(bench):
     """199 messages of an mbox are marked as read."""
     files = spread(files_of(spamassassin() / "easy-ham-1"), 199)
@@ -410,14 +468,14 @@ def million(bench):
     print(f"  scan: {kin.scan_seconds():.2f} s; with directories touched: {kin.scan_seconds(touch=True):.2f} s")
 
 
-CASES = {"changes": changes, "lost": lost, "new": new_mail, "mbox": mbox, "scan": scan, "million": million}
+CASES = {"changes": changes, "lost": lost, "new": new_mail, "replay": replay, "mbox": mbox, "scan": scan, "million": million}
 
 
 def sync_arguments(parser):
     small = ",".join(name for name in CASES if name != "million")
     parser.add_argument("--cases", default=small, metavar="NAMES", help=f"of {','.join(CASES)}; or all (default %(default)s)")
     parser.add_argument("--peers", default=",".join(PEERS), metavar="NAMES", help="or none (default %(default)s)")
-    parser.add_argument("--slow", action="store_true", help="kin really goes through a slow line")
+    parser.add_argument("--slow", default="kin", metavar="NAMES", help="really go through the slow line; or none (default %(default)s)")
     parser.add_argument("--kin", metavar="PATH", help="default: build/release/kin, built from what is there")
 
 
