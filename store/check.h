@@ -43,9 +43,9 @@ Result<std::uint64_t> parse_duration(std::string_view text);
 
 struct CheckObserver {
   std::function<void(const std::string& problem)> on_problem;
+  std::function<void(const std::string& what, std::uint64_t done, std::uint64_t total)> on_progress;
   // Told of what is no problem any more, but may surprise.
   std::function<void(const std::string& note)> on_note = [](const std::string&) {};
-  std::function<void(const std::string& what, std::uint64_t done, std::uint64_t total)> on_progress;
 };
 
 struct CheckStats {
