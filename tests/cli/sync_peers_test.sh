@@ -181,11 +181,11 @@ END
 
 # Dovecot has its own names, numbers and letters. It does not work for root, so it and kin are another user then.
 part_dovecot() {
-  mkdir dovecot third mine
+  mkdir dovecot other mine
   local as=() user; user=$(id -un)
   if [ "$(id -u)" = 0 ]; then
     as=(setpriv --reuid=65534 --regid=65534 --clear-groups); user=nobody
-    chmod 711 "$work"; chown 65534:65534 dovecot third mine
+    chmod 711 "$work"; chown 65534:65534 dovecot other mine
   fi
   cp "$KIN" kin_copy
   printf '#!/bin/sh\nexec %s env HOME=%s/mine XDG_CACHE_HOME=%s/mine "%s/kin_copy" "$@"\n' "${as[*]}" "$work" "$work" "$work" >kin_as_user
@@ -197,26 +197,26 @@ part_dovecot() {
   doveadm_here mailbox create lists || fail "doveadm mailbox"
   for number in 1 2 3 4; do printf 'From: u@example.org\nMessage-ID: <%s@example.org>\n\ntext\n' "$number" | doveadm_here save -m INBOX || fail "doveadm save"; done
   doveadm_here flags add '\Seen Todo' mailbox INBOX uid 2 || fail "doveadm flags"
-  run 0 --json sync dovecot/mail third
-  [ "$(contents third | wc -l)" = 4 ] && [ "$(flags third 2)" = Sa ] && [ "$(cat third/dovecot-keywords)" = '0 Todo' ] || fail "not as Dovecot has it"
-  nothing_moves dovecot/mail third
+  run 0 --json sync dovecot/mail other
+  [ "$(contents other | wc -l)" = 4 ] && [ "$(flags other 2)" = Sa ] && [ "$(cat other/dovecot-keywords)" = '0 Todo' ] || fail "not as Dovecot has it"
+  nothing_moves dovecot/mail other
   # Other letters for the same words, and marks at both ends.
-  "${as[@]}" sh -c "echo '0 Other' >third/dovecot-keywords; echo '1 Todo' >>third/dovecot-keywords"
-  set_flags third 2 Sb; nothing_moves dovecot/mail third
-  doveadm_here flags add '\Flagged' mailbox INBOX uid 2; set_flags third 2 RSab; "${as[@]}" mv third/new/* third/cur/
-  for number in 1 3 4; do "${as[@]}" mv "$(grep -l "<$number@" -r third/cur)" "third/cur/$number.host:2,"; done
-  run 0 --json sync dovecot/mail third; [ "$(moved)" = 0 ] || fail "content was sent for flags"
+  "${as[@]}" sh -c "echo '0 Other' >other/dovecot-keywords; echo '1 Todo' >>other/dovecot-keywords"
+  set_flags other 2 Sb; nothing_moves dovecot/mail other
+  doveadm_here flags add '\Flagged' mailbox INBOX uid 2; set_flags other 2 RSab; "${as[@]}" mv other/new/* other/cur/
+  for number in 1 3 4; do "${as[@]}" mv "$(grep -l "<$number@" -r other/cur)" "other/cur/$number.host:2,"; done
+  run 0 --json sync dovecot/mail other; [ "$(moved)" = 0 ] || fail "content was sent for flags"
   # Recent is what no reader has seen yet.
   [ "$(doveadm_here fetch flags mailbox INBOX uid 2 | tr ' ' '\n' | sed 's/^flags://' | grep -v Recent | grep . | LC_ALL=C sort | tr '\n' ' ')" = 'Other Todo \Answered \Flagged \Seen ' ] ||
-    { doveadm_here fetch flags mailbox INBOX uid 2 >out; fail "not as the third has it"; }
+    { doveadm_here fetch flags mailbox INBOX uid 2 >out; fail "not as the other has it"; }
   doveadm_here move lists mailbox INBOX uid 3 || fail "doveadm move"
-  run 0 --json sync dovecot/mail third; [ "$(moved)" = 0 ] || fail "content was sent for a move"
-  [ "$(contents third/.lists)" = 'Message-ID: <3@example.org>' ] || fail "not moved"
-  "${as[@]}" mv third/.lists/*/3.host* third/cur/ 2>/dev/null || "${as[@]}" mv "$(grep -l '<3@' -r third/.lists)" third/cur/
-  run 0 --json sync dovecot/mail third; [ "$(moved)" = 0 ] || fail "content was sent for a move back"
+  run 0 --json sync dovecot/mail other; [ "$(moved)" = 0 ] || fail "content was sent for a move"
+  [ "$(contents other/.lists)" = 'Message-ID: <3@example.org>' ] || fail "not moved"
+  "${as[@]}" mv other/.lists/*/3.host* other/cur/ 2>/dev/null || "${as[@]}" mv "$(grep -l '<3@' -r other/.lists)" other/cur/
+  run 0 --json sync dovecot/mail other; [ "$(moved)" = 0 ] || fail "content was sent for a move back"
   doveadm_here expunge mailbox INBOX uid 1
-  run 0 --json sync dovecot/mail third; nothing_moves dovecot/mail third
-  [ "$(doveadm_here fetch uid mailbox INBOX all | grep -c uid:)" = 3 ] && [ "$(contents third | wc -l)" = 3 ] || fail "lost or doubled"
+  run 0 --json sync dovecot/mail other; nothing_moves dovecot/mail other
+  [ "$(doveadm_here fetch uid mailbox INBOX all | grep -c uid:)" = 3 ] && [ "$(contents other | wc -l)" = 3 ] || fail "lost or doubled"
   [ ! -s doveadm_err ] || { cat doveadm_err >&2; fail "Dovecot complains"; }
 }
 
