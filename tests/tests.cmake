@@ -112,6 +112,7 @@ add_custom_target(plain_tests DEPENDS kin)
 add_executable(sync_tests
   tests/lib/sync/block_delta_test.cpp
   tests/lib/sync/coded_symbols_test.cpp
+  tests/lib/sync/dotlock_test.cpp
   tests/lib/sync/maildir_store_test.cpp
   tests/lib/sync/mbox_store_test.cpp
   tests/lib/sync/mh_store_test.cpp

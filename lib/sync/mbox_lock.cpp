@@ -10,10 +10,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <unistd.h>
 #include <unordered_set>
 
@@ -29,7 +27,10 @@ constexpr std::size_t kCopyHashBytes = 16;
 constexpr std::size_t kTrailerBytes = 3 * 8 + kCopyHashBytes;
 
 std::string copy_name(const Place& place) { return "." + place.name + ".kin-new"; }
-std::string dotlock_name(const Place& place) { return place.name + ".lock"; }
+
+DotlockPlace dotlock_of(const Place& place, const Options& options) {
+  return {place.directory, place.name + ".lock", place.path, options.dotlock_stale};
+}
 
 Error locked_by_other(const Place& place) {
   return Error(ErrorCode::busy, printable(place.path) + " is locked by another program");
@@ -59,46 +60,6 @@ Result<void> lock_file(int fd, short type, const Place& place, Clock::time_point
       return locked_by_other(place);
     }
   }
-}
-
-// Where a process has its number: on which machine, since when it runs, and in which container.
-std::string process_space() {
-  const auto boot = read_file("/proc/sys/kernel/random/boot_id", 100);
-  char container[100];
-  const ssize_t size = ::readlink("/proc/self/ns/pid", container, sizeof container);
-  if (!boot || boot->empty() || size <= 0) return "";
-  return fmt::format("{} {}", as_text(ByteView(*boot).first(boot->size() - 1)),
-                     std::string_view(container, static_cast<std::size_t>(size)));
-}
-
-std::string dotlock_text() { return fmt::format("{}\nkin {}\n", ::getpid(), process_space()); }
-
-// One of a kin on this machine that was killed.
-bool is_abandoned(const Place& place) {
-  const Fd fd(::openat(place.directory, dotlock_name(place).c_str(), kOpenFile));
-  Bytes bytes(300);
-  const auto size = fd ? read_up_to_at(fd.get(), bytes, 0, place.path) : Result<std::size_t>(0);
-  if (!size) return false;
-  const std::string_view text = as_text(ByteView(bytes).first(*size));
-  pid_t process = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), process);
-  return error == std::errc() && process > 0 && !process_space().empty() &&
-         text.substr(static_cast<std::size_t>(end - text.data())) ==
-             fmt::format("\nkin {}\n", process_space()) &&
-         ::kill(process, 0) != 0 && errno == ESRCH;
-}
-
-struct Dotlock {
-  struct stat info {};
-  bool is_stale = false;
-};
-std::optional<Dotlock> find_dotlock(const Place& place, const Options& options) {
-  Dotlock found;
-  if (::fstatat(place.directory, dotlock_name(place).c_str(), &found.info, AT_SYMLINK_NOFOLLOW) != 0)
-    return std::nullopt;
-  found.is_stale =
-      now().seconds - found.info.st_mtim.tv_sec > options.dotlock_stale.count() || is_abandoned(place);
-  return found;
 }
 
 bool is_still_there(const Place& place, const std::string& name, const struct stat& info) {
@@ -293,38 +254,12 @@ Result<LockedBox> LockedBox::open(const Place& place, const Options& options) {
   }
 }
 
-LockedBox::LockedBox(LockedBox&& other) noexcept
-    : place_(std::move(other.place_)),
-      fd_(std::move(other.fd_)),
-      info_(other.info_),
-      dotlock_(std::exchange(other.dotlock_, std::nullopt)) {}
-
-LockedBox::~LockedBox() {
-  // If somebody took it for stale, it is not ours to remove.
-  const std::string name = dotlock_name(place_);
-  if (dotlock_ && is_still_there(place_, name, *dotlock_)) ::unlinkat(place_.directory, name.c_str(), 0);
-}
-
 Result<void> LockedBox::take_dotlock(const Options& options, Clock::time_point until) {
-  const std::string name = dotlock_name(place_);
-  for (;;) {
-    const Fd fd(
-        ::openat(place_.directory, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));
-    if (fd) {
-      struct stat info {};
-      if (::fstat(fd.get(), &info) != 0) return errno_error("cannot lock", place_.path);
-      dotlock_ = info;
-      return write_all(fd.get(), as_bytes(dotlock_text()), place_.path);
-    }
-    if (errno == EACCES || errno == EPERM || errno == EROFS) return {};
-    if (errno != EEXIST) return errno_error("cannot lock", place_.path);
-    const std::optional<Dotlock> other = find_dotlock(place_, options);
-    // No other kin does the same at this moment: it would have the fcntl lock that we have.
-    if (other && other->is_stale && is_still_there(place_, name, other->info) &&
-        ::unlinkat(place_.directory, name.c_str(), 0) == 0)
-      continue;
-    if (!wait_a_little(until)) return locked_by_other(place_);
-  }
+  do {
+    KIN_TRY_ASSIGN(dotlock_, Dotlock::try_take(dotlock_of(place_, options), true));
+    if (dotlock_) return {};
+  } while (wait_a_little(until));
+  return locked_by_other(place_);
 }
 
 Result<void> LockedBox::finish_copy(const Options& options) {
@@ -400,18 +335,15 @@ Result<Bytes> read_quiet(const Place& place, const Options& options, struct stat
     if (size > options.most_bytes)
       return Error(ErrorCode::unsupported, printable(place.path) + " is too large to be read as an mbox");
     KIN_TRY(lock_file(fd.get(), F_RDLCK, place, until));
-    const auto is_dotlocked = [&] {
-      const std::optional<Dotlock> found = find_dotlock(place, options);
-      return found && !found->is_stale;
-    };
-    if (!is_dotlocked()) {
+    const DotlockPlace dotlock = dotlock_of(place, options);
+    if (!is_dotlocked(dotlock)) {
       if (::fstat(fd.get(), &info) != 0) return errno_error("cannot read", place.path);
       KIN_TRY_ASSIGN(Bytes file, read_sized(fd.get(), size, place.path));
       struct stat after {};
       if (::fstat(fd.get(), &after) != 0) return errno_error("cannot read", place.path);
       // Those that have only dotlocks may have begun meanwhile.
       if (same_file(info, after) && static_cast<std::uint64_t>(after.st_size) == file.size() &&
-          !has_copy(place) && !is_dotlocked())
+          !has_copy(place) && !is_dotlocked(dotlock))
         return file;
     }
     if (Clock::now() >= until) return locked_by_other(place);

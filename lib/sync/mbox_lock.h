@@ -12,6 +12,7 @@
 
 #include "lib/base/file.h"
 #include "lib/container/byte_source.h"
+#include "lib/sync/dotlock.h"
 
 #include <chrono>
 #include <cstdint>
@@ -49,9 +50,8 @@ class LockedBox {
  public:
   // busy if others hold it until the time is over. A change that was cut is finished first.
   static Result<LockedBox> open(const Place& place, const Options& options);
-  LockedBox(LockedBox&& other) noexcept;
+  LockedBox(LockedBox&& other) noexcept = default;
   LockedBox& operator=(LockedBox&&) = delete;
-  ~LockedBox();
 
   int fd() const { return fd_.get(); }
   // As it was when it was locked.
@@ -78,7 +78,7 @@ class LockedBox {
   Place place_;
   Fd fd_;
   struct stat info_;
-  std::optional<struct stat> dotlock_;
+  std::optional<Dotlock> dotlock_;
 };
 
 // The whole file while nobody changes it, and what it was then; busy if somebody does until the time is over.

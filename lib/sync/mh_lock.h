@@ -1,7 +1,7 @@
 // The lock of an MH folder's sequences, as nmh takes it. One thread at a time.
 #pragma once
 
-#include "lib/base/file.h"
+#include "lib/sync/dotlock.h"
 #include "lib/sync/mh_profile.h"
 
 #include <optional>
@@ -16,16 +16,11 @@ class MhLock {
   static Result<std::optional<MhLock>> try_take(MhProfile::Locking locking, int folder, int file,
                                                 bool is_shared, const std::string& path);
   MhLock() = default;
-  MhLock(MhLock&&) noexcept = default;
-  MhLock& operator=(MhLock&& other) noexcept;
-  ~MhLock() { release(); }
 
  private:
-  explicit MhLock(Fd folder) : folder_(std::move(folder)) {}
-  static Result<std::optional<MhLock>> try_dotlock(int folder, bool is_shared, const std::string& path);
-  void release();
+  explicit MhLock(Dotlock dotlock) : dotlock_(std::move(dotlock)) {}
 
-  Fd folder_;  // in which there is a file of ours
+  std::optional<Dotlock> dotlock_;
 };
 
 }  // namespace kin::sync
