@@ -234,6 +234,7 @@ Result<Entry> Changes::put(int directory, const std::string& file, const Seen& s
     }
     const bool is_colon_refused = (why == EINVAL || why == EPERM) && has_info && old.delimiter == ':';
     if (is_colon_refused) {
+      without_colons_.insert(device_of(into.folder));
       old.delimiter = ';';
       continue;
     }
@@ -242,7 +243,6 @@ Result<Entry> Changes::put(int directory, const std::string& file, const Seen& s
           errno_error("cannot make", into.folder.path + "/" + Place{is_new, name}.path(), why);
       return why == EXDEV ? Error(ErrorCode::unsupported, error.message()) : error;
     }
-    if (has_info) usual_delimiter_ = old.delimiter;
     const Seen now_seen{{is_new, name}, seen.status};
     into.mark_changed(is_new);
     listings_.of(into.name)->add(now_seen.place);
@@ -296,11 +296,19 @@ Result<char> Changes::delimiter_in(const InUse& into) {
   const std::shared_ptr<Listing> listing = listings_.of(into.name);
   KIN_TRY(listing->list_once(into.folder));
   if (const std::optional<char> delimiter = listing->delimiter()) return *delimiter;
+  const bool is_without_colons = without_colons_.contains(device_of(into.folder));
+  const char otherwise = is_without_colons ? ';' : ':';
   const auto root = open_folder(root_, "");
-  if (!root || usual_delimiter_ != ':') return usual_delimiter_;
+  if (!root) return otherwise;
   const std::shared_ptr<Listing> of_root = listings_.of("");
   KIN_TRY(of_root->list_once(*root));
-  return of_root->delimiter().value_or(usual_delimiter_);
+  const char delimiter = of_root->delimiter().value_or(otherwise);
+  return is_without_colons && delimiter == ':' ? otherwise : delimiter;
+}
+
+dev_t Changes::device_of(const Folder& folder) {
+  struct stat info {};
+  return ::fstat(folder.self.get(), &info) == 0 ? info.st_dev : 0;
 }
 
 Result<Entry> Changes::rename(const StoreChange& change) {

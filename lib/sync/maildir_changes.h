@@ -7,7 +7,8 @@
 // both.
 //
 // Where no name can have a colon (FAT, NTFS, memory cards of Android) ';' or '!' is before the flags, as
-// isync has it: the one that the names in the folder have, or else those of the root, or else ';'.
+// isync has it: the one that the names in the folder have, or else those of the root, or else ';'. That is
+// found out where a colon is refused: what the names of one folder have is no reason to have it in another.
 #pragma once
 
 #include "lib/sync/maildir_entries.h"
@@ -64,6 +65,7 @@ class Changes {
   Result<Entry> change_subscriptions(const StoreChange& change);
   Result<std::uint32_t> letters_for(InUse& into, const std::vector<std::string>& words);
   Result<char> delimiter_in(const InUse& into);
+  static dev_t device_of(const Folder& folder);
   Result<Entry> put(int directory, const std::string& file, const Seen& seen, const std::string& unique,
                     bool set_apart, const Item& item, InUse& into);
   Result<Entry> move_by_copy(const StoreChange& change, const Seen& seen, const std::string& unique,
@@ -74,7 +76,7 @@ class Changes {
   std::map<std::string, InUse> in_use_;
   std::vector<InUse> no_longer_used_;  // folders that were removed, or tried to be; still to be synced
   bool removed_leftovers_ = false;
-  char usual_delimiter_ = ':';
+  std::set<dev_t> without_colons_;                       // file systems that have refused one
   std::set<std::pair<std::string, std::string>> added_;  // folder and local, by this call of apply()
 };
 

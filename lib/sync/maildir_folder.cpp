@@ -34,6 +34,9 @@ bool is_known_file(std::string_view name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
+// Likewise, with files alone in it.
+bool is_known_directory(std::string_view name) { return name == "courierimapkeywords"; }
+
 Result<Fd> open_root(const std::string& root) {
   Fd fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));  // the root itself may be behind a symlink
   if (!fd) return errno_error("cannot open", root);
@@ -97,6 +100,14 @@ Result<bool> holds_nothing_foreign(const Folder& folder, bool& has_folders) {
       if (!inside.empty()) return false;
       continue;
     }
+    if (is_known_directory(name)) {
+      KIN_TRY_ASSIGN(const std::vector<std::string> inside,
+                     list_directory(below.get(), folder.path + "/" + name));
+      if (std::any_of(inside.begin(), inside.end(),
+                      [&](const std::string& each) { return has_directory(below.get(), each.c_str()); }))
+        return false;
+      continue;
+    }
     std::vector<std::string> folders;
     bool is_all_seen = true;
     KIN_TRY(find_below(below.get(), folder.path, name, 1, folders,
@@ -105,6 +116,15 @@ Result<bool> holds_nothing_foreign(const Folder& folder, bool& has_folders) {
     has_folders = true;
   }
   return true;
+}
+
+Result<void> remove_known_directory(const Folder& folder, const std::string& name) {
+  KIN_TRY_ASSIGN(const Fd directory, open_below(folder.self.get(), name, folder.path));
+  KIN_TRY_ASSIGN(const std::vector<std::string> files,
+                 list_directory(directory.get(), folder.path + "/" + name));
+  for (const std::string& file : files) ::unlinkat(directory.get(), file.c_str(), 0);
+  ::unlinkat(folder.self.get(), name.c_str(), AT_REMOVEDIR);
+  return {};
 }
 
 // When something last happened in a folder's directories.
@@ -222,8 +242,12 @@ Result<void> remove_folder(const std::string& root, const std::string& name) {
     }
   }
   KIN_TRY_ASSIGN(const std::vector<std::string> names, list_directory(self, folder.path));
-  for (const std::string& file : names)
-    if (is_known_file(file)) ::unlinkat(self, file.c_str(), 0);  // if that fails, the directory stays
+  for (const std::string& each : names) {  // if anything fails, the directory stays
+    if (is_known_directory(each) && has_directory(self, each.c_str()))
+      KIN_TRY(remove_known_directory(folder, each));
+    else if (is_known_file(each))
+      ::unlinkat(self, each.c_str(), 0);
+  }
   KIN_TRY(sync_directory(self, folder.path));
   if (has_folders) return {};
   KIN_TRY_ASSIGN(const Fd parent, open_below(self, "..", folder.path));
@@ -310,8 +334,8 @@ void Listing::add(const Place& place) {
 }
 
 void Listing::count_delimiter(std::string_view key) {
-  const std::size_t at = key.find('\0') + 2;
-  if (at < key.size()) ++delimiters_[key[at]];
+  const std::string_view info = key.substr(key.find('\0') + 2);
+  if (!info.empty()) ++delimiters_[info.find(":2,") != info.npos ? ':' : info.front()];
 }
 
 std::optional<char> Listing::delimiter() const {

@@ -30,6 +30,21 @@ std::string host_name() {
   return host.empty() ? "localhost" : host;
 }
 
+void take_letters_before(NameView& name) {
+  for (const std::string_view mark : {";2,", "!2,"}) {
+    const std::size_t at = name.unique.rfind(mark);
+    if (at == std::string_view::npos) continue;
+    const std::string_view letters = name.unique.substr(at + mark.size());
+    const bool are_letters = std::all_of(letters.begin(), letters.end(),
+                                         [](char c) { return is_keyword(c) || (c >= 'A' && c <= 'Z'); });
+    if (!are_letters) continue;
+    for (const char letter : letters)
+      if (name.letters.find(letter) == std::string::npos) name.letters += letter;
+    name.unique = name.unique.substr(0, at);
+    return;
+  }
+}
+
 }  // namespace
 
 NameView parse_name(std::string_view name) {
@@ -39,7 +54,9 @@ NameView parse_name(std::string_view name) {
     if (at == std::string_view::npos) continue;
     const std::string_view info = name.substr(at + sizeof mark);
     const std::size_t comma = std::min(info.find(','), info.size());
-    return {name.substr(0, at), delimiter, info.substr(0, comma), info.substr(comma)};
+    NameView out{name.substr(0, at), delimiter, std::string(info.substr(0, comma)), info.substr(comma)};
+    if (delimiter == ':') take_letters_before(out);
+    return out;
   }
   // Such as ":1,", which never came to mean anything.
   return {name.substr(0, name.rfind(':')), ':', {}, {}};

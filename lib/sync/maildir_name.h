@@ -9,11 +9,12 @@
 
 namespace kin::sync::maildir {
 
-// What a name says. Its views are of the text that it was parsed from.
+// What a name says. Its views are of the text that it was parsed from. Where a program that knows only the
+// colon has put letters behind those that were there, as in "UNIQUE;2,S:2,F", the letters are all of them.
 struct NameView {
   std::string_view unique;
   char delimiter = ':';  // of the letters: what lies where no name can have a colon has ';' or '!'
-  std::string_view letters;
+  std::string letters;
   std::string_view extra;  // from its comma on
 };
 NameView parse_name(std::string_view name);

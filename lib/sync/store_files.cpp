@@ -126,10 +126,17 @@ Result<void> make_root(const std::string& root) {
 
 int rename_to_free_name(int from_directory, const std::string& from, int directory, const std::string& to) {
   if (::renameat2(from_directory, from.c_str(), directory, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
-  if (errno != EINVAL && errno != ENOSYS) return errno;
+  const auto is_not_supported = [](int why) { return why == EINVAL || why == ENOSYS || why == EOPNOTSUPP; };
+  if (!is_not_supported(errno)) return errno;
   // A file system that cannot: a link never replaces anything either.
-  if (::linkat(from_directory, from.c_str(), directory, to.c_str(), 0) != 0) return errno;
-  return ::unlinkat(from_directory, from.c_str(), 0) == 0 ? 0 : errno;
+  if (::linkat(from_directory, from.c_str(), directory, to.c_str(), 0) == 0)
+    return ::unlinkat(from_directory, from.c_str(), 0) == 0 ? 0 : errno;
+  if (!is_not_supported(errno) && errno != EPERM) return errno;
+  // Some of FUSE have neither. A name that cannot be is refused by the rename as well.
+  struct stat info {};
+  if (::fstatat(directory, to.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) return EEXIST;
+  if (errno != ENOENT) return errno;
+  return ::renameat(from_directory, from.c_str(), directory, to.c_str()) == 0 ? 0 : errno;
 }
 
 Result<std::size_t> FileView::read(std::span<std::uint8_t> into) {

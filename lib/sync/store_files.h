@@ -48,7 +48,8 @@ Result<void> sync_directory(int directory, const std::string& path);
 Result<void> make_root(const std::string& root);
 
 // 0 or an errno; EEXIST if there is something under the new name, EXDEV if the two directories are on
-// different file systems. Where a file system cannot do this in one step, both names are there for a moment.
+// different file systems. Where a file system cannot do this in one step, both names are there for a moment;
+// where it has no links either, what comes under the new name between a look and the rename is lost.
 int rename_to_free_name(int from_directory, const std::string& from, int directory, const std::string& to);
 
 // An open file that someone else keeps as long as it is read, with its path: from the beginning, wherever its

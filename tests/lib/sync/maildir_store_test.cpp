@@ -1,5 +1,6 @@
 #include "lib/base/file.h"
 #include "lib/sync/maildir_name.h"
+#include "lib/sync/store_files.h"
 #include "lib/sync/sync_store.h"
 #include "tests/support/as_nobody.h"
 #include "tests/support/expect.h"
@@ -187,6 +188,9 @@ TEST_CASE("names of Maildir files are taken apart and put together", "[sync]") {
   check("1.2.host:2,FS", "1.2.host", "FS", "");
   check("1.2.host,S=5,W=6:2,FSab,x", "1.2.host,S=5,W=6", "FSab", ",x");
   check("1.2.host;2,S", "1.2.host", "S", "");
+  check("1.2.host;2,S:2,F", "1.2.host", "FS", "");
+  check("1.2.host!2,FSa:2,FT,x", "1.2.host", "FTSa", ",x");
+  check("1.2.host;2,S,x:2,F", "1.2.host;2,S,x", "F", "");
   check("1.2.host!2,S", "1.2.host", "S", "");
   check("1:2.host:2,S", "1:2.host", "S", "");
   check("1.2.host:1,x", "1.2.host", "", "");
@@ -449,6 +453,51 @@ TEST_CASE("where no name can have a colon, flags are behind the delimiter that i
   CHECK(names_in(directory / "new") == Words{"3.host"});
 }
 
+TEST_CASE("where there are no links, nor renames to names that must be free, all goes on", "[sync]") {
+  const TempDir directory;
+  for (const char* const folder : {"", ".a"}) make_maildir(directory / folder);
+  const testing::MountWithoutLinks mount(directory.path());
+  const auto store = open(directory.path());
+  write(directory / "cur/1.host:2,S", "in the way");
+  const Entry first = applied(*store, add_change("", "2.host", "text", kSeen));
+  CHECK(names_in(directory / "cur") == Words{"1.host:2,S", "2.host:2,S"});
+  StoreChange move = change_of(Kind::move, applied(*store, update_change(first, kFlagged)));
+  move.item.folder = ".a";
+  applied(*store, move);
+  CHECK(names_in(directory / ".a/cur") == Words{"2.host:2,F"});
+  const int taken = ::open((directory / "cur").c_str(), O_DIRECTORY | O_RDONLY);
+  CHECK(rename_to_free_name(AT_FDCWD, directory / ".a/cur/2.host:2,F", taken, "1.host:2,S") == EEXIST);
+  ::close(taken);
+  CHECK(names_in(directory / ".a/cur").size() == 1);
+}
+
+TEST_CASE("the delimiter of one folder is none of another one's", "[sync]") {
+  const TempDir directory;
+  for (const char* const folder : {"", ".a", ".b"}) make_maildir(directory / folder);
+  write(directory / ".a/cur/1.host;2,S", "text");
+  const bool root_has_names = GENERATE(true, false);
+  if (root_has_names) write(directory / "cur/2.host:2,S", "more");
+  const auto store = open(directory.path());
+  applied(*store, add_change(".a", "3.host", "third", kSeen));
+  CHECK(fs::exists(directory / ".a/cur/3.host;2,S"));
+  applied(*store, add_change(".b", "4.host", "fourth", kSeen));
+  CHECK(names_in(directory / ".b/cur") == Words{"4.host:2,S"});
+}
+
+TEST_CASE("flags behind a semicolon remain where another program puts its own behind a colon", "[sync]") {
+  const TempDir directory;
+  make_maildir(directory.path());
+  write(directory / "cur/1.host;2,S", "text");
+  const auto store = open(directory.path());
+  const Entry before = only_one(*store, "");
+  fs::rename(directory / "cur/1.host;2,S", directory / "cur/1.host;2,S:2,F");
+  const Entry after = only_one(*store, "");
+  CHECK(after.local == before.local);
+  CHECK(after.item.flags == (kSeen | kFlagged));
+  CHECK(applied(*store, update_change(after, kFlagged)).item.flags == kFlagged);
+  CHECK(names_in(directory / "cur") == Words{"1.host:2,F"});
+}
+
 TEST_CASE("a message that moves gets the delimiter of its new folder", "[sync]") {
   const TempDir directory;
   for (const char* const folder : {".a", ".b"}) make_maildir(directory / folder);
@@ -682,16 +731,19 @@ TEST_CASE("folders of a Maildir are made, and go when nothing is in them", "[syn
   write(root + "/.Sent/dovecot-uidlist", "x");
   write(root + "/.Sent/dovecot.index.cache", "x");
   write(root + "/.Sent/courierimapacl", "x");
+  fs::create_directory(root + "/.Sent/courierimapkeywords");
+  write(root + "/.Sent/courierimapkeywords/:list", "x");
+  write(root + "/.Sent/courierimapkeywords/.1.keyword", "x");
   applied(*store, folder_change(Kind::remove, ".Sent"));
-  CHECK(names_in(root + "/.Sent").size() == 7);
+  CHECK(names_in(root + "/.Sent").size() == 8);
   write(root + "/.Sent/notes", "of somebody");
   std::vector<StoreChange> changes{change_of(Kind::remove, message), folder_change(Kind::remove, ".Sent")};
   for (const auto& answer : store->apply(changes)) CHECK(answer);
-  CHECK(names_in(root + "/.Sent").size() == 8);
+  CHECK(names_in(root + "/.Sent").size() == 9);
   fs::remove(root + "/.Sent/notes");
   write(root + "/.Sent/tmp/foreign", "x");
   applied(*store, folder_change(Kind::remove, ".Sent"));
-  CHECK(names_in(root + "/.Sent").size() == 7);
+  CHECK(names_in(root + "/.Sent").size() == 8);
   fs::remove(root + "/.Sent/tmp/foreign");
   applied(*store, folder_change(Kind::remove, ".Sent"));
   CHECK_FALSE(fs::exists(root + "/.Sent"));
