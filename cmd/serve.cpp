@@ -1,6 +1,7 @@
 // kin serve: the other end of kin sync, which starts it there.
 #include "cmd/change_watch.h"
 #include "cmd/sync_end.h"
+#include "lib/base/pause.h"
 #include "lib/sync/exchange.h"
 #include "lib/sync/pause.h"
 
@@ -45,9 +46,12 @@ class Service {
   using Clock = std::chrono::steady_clock;
 
   ExitCode exchange() {
-    auto end = SyncEnd::open(context_, options_.end);
+    auto end = open();
     if (!end) return refuse(end.error());
-    const auto counts = (*end)->scan(context_, [&] { show_life(); });
+    sync::SignsOfLife signs(link_, false, Clock::now());
+    const auto counts = (*end)->scan(context_, [&] {
+      if (is_kept_) signs.show(Clock::now());
+    });
     if (!counts) return refuse(counts.error());
     sync::SessionOptions session_options;
     session_options.kind = (*end)->kind().number;
@@ -58,12 +62,27 @@ class Service {
     };
     sync::Session session((*end)->parts(), session_options, observer);
     sync::ExchangeTotals totals;
+    exchange_.was_kept = is_kept_;
     const auto exchanged = sync::run_exchange(session, link_, exchange_, context_.stop(), totals);
     (*end)->finish();
     if (session.is_dry_run()) (*end)->take_back();
     is_kept_ = session.keeps_link();
     if (!exchanged) return ExitCode::failed;  // the other end was told why
     return (*end)->skipped() == 0 ? ExitCode::ok : ExitCode::incomplete;
+  }
+
+  // Over a connection that is kept, another exchange that has the store for a moment is waited for.
+  Result<std::unique_ptr<SyncEnd>> open() {
+    constexpr std::chrono::seconds kMostWait{10};
+    constexpr std::chrono::milliseconds kLookAgain{100};
+    const Clock::time_point until = Clock::now() + kMostWait;
+    for (;;) {
+      auto end = SyncEnd::open(context_, options_.end);
+      if (end || end.error().code() != ErrorCode::busy || !is_kept_ || Clock::now() >= until ||
+          context_.stop().stop_requested())
+        return end;
+      pause_for(kLookAgain);
+    }
   }
 
   // Why it cannot be is told to the other end, whose user it is.
@@ -73,21 +92,11 @@ class Service {
     return ExitCode::failed;
   }
 
-  // While a scan takes long, so that the other end does not give up. A pipe takes it whole or not at all.
-  void show_life() {
-    constexpr std::chrono::seconds kEvery{10};
-    if (!is_kept_ || Clock::now() - showed_life_ < kEvery) return;
-    showed_life_ = Clock::now();
-    const Bytes sign = sync::sign_of_life();
-    static_cast<void>(::write(STDOUT_FILENO, sign.data(), sign.size()) > 0);
-  }
-
   Context& context_;
   const ServeOptions& options_;
   sync::ExchangeOptions exchange_;
   sync::Link link_{STDIN_FILENO, STDOUT_FILENO, {}};
   bool is_kept_ = false;  // the connection, after an exchange
-  Clock::time_point showed_life_ = Clock::now();
 };
 
 Result<ExitCode> run_serve(Context& context, const ServeOptions& options) {

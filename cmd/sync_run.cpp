@@ -1,9 +1,12 @@
 #include "cmd/sync_run.h"
 
 #include "lib/base/path_text.h"
+#include "lib/sync/pause.h"
 
 namespace kin::cmd {
 namespace {
+
+constexpr std::chrono::hours kAskToStayAgain{1};
 
 // How the other end is reached.
 std::vector<std::string> serve_command(const SyncOptions& options, const SyncPlace& there, bool is_first,
@@ -41,8 +44,11 @@ Result<ExitCode> SyncRun::run() {
   report_.reset();
   before_ = {};
   was_equal_ = false;
+  const bool was_kept = remote_.has_value();
+  has_spoken_ = false;
   auto code = attempt(options_.kind, options_.compare);
-  if (!code) disconnect();
+  // Where only this end could not begin, the other one waits as before.
+  if (!code && (has_spoken_ || !was_kept)) disconnect();
   return code;
 }
 
@@ -75,7 +81,7 @@ sync::SessionOptions SyncRun::session_options(SyncEnd& end, bool compare) const 
   out.dry_run = options_.dry_run;
   out.allow_deletes = options_.allow_deletes;
   out.compare = compare;
-  out.stays = options_.watch && may_stay_;
+  out.stays = options_.watch && std::chrono::steady_clock::now() >= asks_to_stay_at_;
   return out;
 }
 
@@ -87,8 +93,12 @@ Result<ExitCode> SyncRun::attempt(const std::string& kind, bool compare) {
   end_options.must_exist = (options_.mirror || options_.collect) && first_is_here_;
   end_options.must_see_all = options_.mirror && first_is_here_;
   KIN_TRY_ASSIGN(auto end, SyncEnd::open(context_, end_options));
+  const bool was_kept = remote_.has_value();
   KIN_TRY(connect(*end, kind));  // a new one scans at the same time
-  KIN_TRY(end->scan(context_));
+  sync::SignsOfLife signs(link_, true, std::chrono::steady_clock::now());
+  KIN_TRY(end->scan(context_, [&] {
+    if (was_kept) signs.show(std::chrono::steady_clock::now());
+  }));
   if (!report_) report_.emplace(end->kind().is_mail);
   SyncReport& report = *report_;
   sync::SessionObserver observer;
@@ -114,12 +124,14 @@ Result<ExitCode> SyncRun::attempt(const std::string& kind, bool compare) {
   };
   sync::Session session(end->parts(), session_options(*end, compare), observer);
   sync::ExchangeOptions exchange;
+  exchange.was_kept = was_kept;
   if (!options_.limit_rate.empty()) {
     KIN_TRY_ASSIGN(exchange.limit_bytes_per_second, parse_size(options_.limit_rate));
   }
   sync::ExchangeTotals totals;
   const auto started = std::chrono::steady_clock::now();
   exchange.on_tick = [&] { show_progress(session, totals, started); };
+  has_spoken_ = true;
   auto exchanged = sync::run_exchange(session, link_, exchange, context_.stop(), totals);
   context_.progress("");
   end->finish();
@@ -139,14 +151,12 @@ Result<ExitCode> SyncRun::attempt(const std::string& kind, bool compare) {
       end.reset();
       return attempt(kind, true);
     }
-    if (session.keeps_link() && peer_kind == 0 && totals.bytes_in > 0 &&
-        exchanged.error().code() != ErrorCode::cancelled) {
-      // It may be that it does not know what it was asked for. If not, it says so again.
+    // Who has kept one knows what that is.
+    if (session.keeps_link() && !was_kept && session.greeting_was_refused()) {
       end.reset();
-      may_stay_ = false;
-      auto again = attempt(kind, compare);
-      if (!again) may_stay_ = true;
-      return again;
+      context_.print("the other end is of an older kin: each exchange has a connection of its own");
+      asks_to_stay_at_ = std::chrono::steady_clock::now() + kAskToStayAgain;
+      return attempt(kind, compare);
     }
     if (totals.bytes_in == 0 && code == 127)
       return Error(ErrorCode::io, fmt::format("kin was not found there (--remote-kin says where it is)"));

@@ -31,7 +31,8 @@ class SyncRun {
   Result<ExitCode> run();
   const std::string& root() const { return root_; }  // of the store here
   bool was_equal() const { return was_equal_; }      // the last one had nothing to do
-  // With --watch, if the other end keeps it: there until disconnect(). Null: there is none.
+  // With --watch, if the other end keeps it: there until disconnect(), or an exchange fails. Null: there is
+  // none.
   sync::Link* link() { return remote_ ? &link_ : nullptr; }
   // The exit code of what was run to reach the other end; -1 if there was no connection.
   int disconnect();
@@ -53,13 +54,15 @@ class SyncRun {
 
   std::optional<RemoteEnd> remote_;
   sync::Link link_;
-  bool may_stay_ = true;  // an older kin does not know that a connection can be kept
+  // An older kin does not know that a connection can be kept: until then it is not asked again.
+  std::chrono::steady_clock::time_point asks_to_stay_at_{};
 
   // Of one run.
   std::uint64_t items_ = 0;
   std::optional<SyncReport> report_;  // of all passes
   sync::ExchangeTotals before_;       // of those that were not the last
   bool was_equal_ = false;
+  bool has_spoken_ = false;  // an exchange was begun
 };
 
 // --watch: goes on until it is interrupted.

@@ -74,10 +74,21 @@ class SyncWatch {
     while (!context_.stop().stop_requested() && Clock::now() < time) ::poll(nullptr, 0, 100);
   }
 
+  // If there is one, it is to be there for the next attempt.
+  void keep_link_until(Clock::time_point time) {
+    while (run_.link() != nullptr && !context_.stop().stop_requested() && Clock::now() < time) {
+      sync::Pause pause(true, Clock::now());
+      const auto ended = sync::run_pause(pause, *run_.link(), {-1, {}, time}, context_.stop());
+      if (!ended || *ended == sync::PauseEnd::closed) run_.disconnect();
+    }
+  }
+
   void put_off(const Error& error) {
     const seconds delay = std::min(delay_, std::max(seconds(options_.interval), kFirstDelay));
     context_.warn(fmt::format("{}; the next attempt is in {} s", error.message(), delay.count()));
-    rest_until(Clock::now() + delay);
+    const Clock::time_point until = Clock::now() + delay;
+    keep_link_until(until);
+    rest_until(until);
     delay_ = std::min(2 * delay, kLongestDelay);
   }
 

@@ -15,7 +15,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kAheadBytes = 64 << 10;  // ready to be written: more would only be lost with the link
 constexpr int kTickMilliseconds = 200;
-constexpr double kMostSilentSeconds = 300;
 
 double seconds_since(Clock::time_point then) {
   return std::chrono::duration<double>(Clock::now() - then).count();
@@ -69,8 +68,8 @@ class Exchange {
         }
       }
       if (ready < 0 && errno != EINTR) return errno_error("cannot wait for", "the other end");
-      const bool may_be_given_up = session_.keeps_link() && link_.reader.has_greeted();
-      if (ready <= 0 && may_be_given_up && silent_ > kMostSilentSeconds)
+      const bool may_be_given_up = options_.was_kept || (session_.keeps_link() && link_.reader.has_greeted());
+      if (ready <= 0 && may_be_given_up && silent_ > options_.most_silent_seconds)
         return gone(
             Error(ErrorCode::io, "nothing is heard of the other end any more; what had come is kept"));
       if (ready <= 0) continue;

@@ -12,6 +12,8 @@ namespace kin::sync {
 struct ExchangeOptions {
   std::uint64_t limit_bytes_per_second = 0;  // of what is sent; 0: none
   std::function<void()> on_tick;             // a few times a second
+  bool was_kept = false;                     // the link, from an exchange before
+  double most_silent_seconds = 300;          // of a link that is kept: then it counts as gone
 };
 
 struct ExchangeTotals {
@@ -19,8 +21,8 @@ struct ExchangeTotals {
 };
 
 // io if the link ends before the session does: what came until then is kept. cancelled on a stop, the same. A
-// link that is to be kept also counts as gone if for minutes nothing goes either way. `totals` is right also
-// after an error.
+// link that was or is to be kept also counts as gone if for minutes nothing goes either way. `totals` is
+// right also after an error.
 Result<void> run_exchange(Session& session, Link& link, const ExchangeOptions& options,
                           const std::stop_token& stop, ExchangeTotals& totals);
 

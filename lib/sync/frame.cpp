@@ -113,7 +113,7 @@ Result<Hello> decode_hello(ByteView payload) {
     object.bytes = in.array<32>();
     hello.held.emplace_back(object, in.varint());
   }
-  KIN_TRY(in.finish("the greeting"));
+  KIN_TRY(in.finish(kGreeting));
   return hello;
 }
 

@@ -73,6 +73,8 @@ struct Hello {
   std::vector<std::pair<ObjectId, std::uint64_t>> held;
 };
 Bytes encode_hello(const Hello& hello);
+// An error of what is in it begins with this: so do those of kin that do not know a flag.
+inline constexpr std::string_view kGreeting = "the greeting";
 Result<Hello> decode_hello(ByteView payload);
 
 // The end of what one side sends; in a rehearsal, what the contents would have taken.

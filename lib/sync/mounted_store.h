@@ -3,7 +3,11 @@
 // as a directory that cannot be looked at, and nothing is put there, where it would be hidden later. Whoever
 // does want to delete all of it deletes the directory.
 //
-// Which mounts there were is noted in the replica. One thread at a time.
+// Which mounts there were is noted in the replica, until something else is shown to be there: nothing, or a
+// directory with something in it that the system does not list as mounted. What cannot be looked at (a server
+// that does not answer, a directory without permissions, a system without /proc) shows nothing.
+//
+// One thread at a time.
 #pragma once
 
 #include "lib/sync/replica.h"
@@ -42,11 +46,18 @@ class MountedStore : public SyncStore {
 
  private:
   // The directory that is mounted, as an entry of the one that it is in: what it is below it is another one.
-  struct Mount {
-    std::uint64_t device = 0, inode = 0;  // device 0: it is not there now
+  struct Look {
     Fingerprint fingerprint;
     std::uint32_t mode = 0;
-    bool is_away = false;
+  };
+  struct Now {
+    std::uint64_t device = 0, inode = 0;  // device 0: it is not there
+    std::optional<Error> away;            // why nothing of it counts as gone
+    bool is_something_else = false;
+  };
+  struct Mount {
+    std::optional<Look> last_look;  // by a scan; none of mail, where directories are no entries
+    Now now;
   };
 
   MountedStore(std::unique_ptr<SyncStore> store, std::string root, Replica& replica, std::string mounts_file)
@@ -57,8 +68,9 @@ class MountedStore : public SyncStore {
 
   Result<void> load();
   void look();
-  const std::string* away_mount_of(const std::string& path) const;
-  Error not_mounted(const std::string& path) const;
+  static Now look_at(const std::string& path, bool is_listed, const Error* why_unknown);
+  const Error* why_away(const std::string& path) const;  // null: what it is on is there
+  Result<void> check_same_mount(const std::string& folder) const;
 
   const std::unique_ptr<SyncStore> store_;
   const std::string root_;

@@ -19,9 +19,11 @@ Bytes changed_frame(std::uint8_t what) { return encode_frame(FrameType::changed,
 
 Error out_of_turn() { return {ErrorCode::corrupt, "the other end sent a frame out of turn"}; }
 
-Result<void> write_frame(const Link& link, ByteView left, const std::stop_token& stop) {
+Result<void> write_frame(const Link& link, ByteView left, Pause::Time until, const std::stop_token& stop) {
   while (!left.empty()) {
     if (stop.stop_requested()) return interrupted();
+    if (std::chrono::steady_clock::now() >= until)
+      return Error(ErrorCode::io, "the other end does not listen any more");
     pollfd fd{link.out, POLLOUT, 0};
     if (::poll(&fd, 1, kStopMilliseconds) <= 0) continue;
     const ssize_t written = ::write(link.out, left.data(), left.size());
@@ -42,8 +44,6 @@ Result<bool> read_some(Link& link) {
 }
 
 }  // namespace
-
-Bytes sign_of_life() { return changed_frame(kNothing); }
 
 Result<void> Pause::receive(const Frame& frame, Time now) {
   heard_ = now;
@@ -78,6 +78,16 @@ Result<std::optional<Bytes>> Pause::next(Time now) {
   return std::optional(changed_frame(must_tell ? kChanged : kNothing));
 }
 
+// The initiator's is a question, which is answered while the responder waits for it. A pipe takes such a
+// frame whole or not at all.
+void SignsOfLife::show(Pause::Time now) {
+  constexpr std::chrono::seconds kEvery{10};
+  if (now - shown_ < (is_initiator_ ? kAskAfter : kEvery)) return;
+  shown_ = now;
+  const Bytes sign = changed_frame(is_initiator_ ? kAreYouThere : kNothing);
+  static_cast<void>(::write(link_.out, sign.data(), sign.size()) > 0);
+}
+
 Result<PauseEnd> run_pause(Pause& pause, Link& link, const PauseOptions& options,
                            const std::stop_token& stop) {
   const auto now = [] { return std::chrono::steady_clock::now(); };
@@ -93,7 +103,7 @@ Result<PauseEnd> run_pause(Pause& pause, Link& link, const PauseOptions& options
     }
     if (is_over()) return PauseEnd::there;
     KIN_TRY_ASSIGN(const auto frame, pause.next(now()));
-    if (frame) KIN_TRY(write_frame(link, *frame, stop));
+    if (frame) KIN_TRY(write_frame(link, *frame, now() + options.write_within, stop));
     if (pause.is_initiator() && now() >= options.until) return PauseEnd::time;
     if (stop.stop_requested()) return interrupted();
     pollfd fds[2] = {{link.in, POLLIN, 0}, {options.watch, POLLIN, 0}};

@@ -17,9 +17,6 @@ namespace kin::sync {
 
 inline constexpr std::uint64_t kMostSigns = 10'000;  // of life, between two exchanges
 
-// The responder looks through its store, which may take long.
-Bytes sign_of_life();
-
 class Pause {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -45,9 +42,26 @@ class Pause {
 };
 
 struct PauseOptions {
-  int watch = -1;                     // readable when something may have changed here
-  std::function<bool()> has_changed;  // then: whether it has
-  Pause::Time until;                  // of the initiator
+  int watch = -1;                                  // readable when something may have changed here
+  std::function<bool()> has_changed;               // then: whether it has
+  Pause::Time until;                               // of the initiator
+  std::chrono::milliseconds write_within{30'000};  // a frame: a link that takes none for so long hangs
+};
+
+// An end that looks through its store, which may take long, says now and then over a link that was kept that
+// it is there. In that time it reads nothing, and loses what the link does not take at once.
+class SignsOfLife {
+ public:
+  SignsOfLife(const Link& link, bool is_initiator, Pause::Time now)
+      : link_(link), is_initiator_(is_initiator), shown_(now) {}
+
+  // As often as one likes.
+  void show(Pause::Time now);
+
+ private:
+  const Link& link_;
+  const bool is_initiator_;
+  Pause::Time shown_;
 };
 
 enum class PauseEnd {

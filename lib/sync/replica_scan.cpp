@@ -4,6 +4,7 @@
 #include "lib/sync/unheld_words.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 
@@ -136,8 +137,8 @@ class Scan {
     };
     const auto compare = [&](const Entry& entry) -> Result<void> {
       if (stop_.stop_requested()) return interrupted();
-      if (++counts_.entries % 4096 == 0 && observer_.on_progress)
-        observer_.on_progress(folder, counts_.entries);
+      ++counts_.entries;
+      tell_progress(folder);
       KIN_TRY(miss_until(&entry.local));
       if (!row.valid() || row.local() != entry.local) {
         changed = true;
@@ -159,6 +160,7 @@ class Scan {
         folder,
         [&](Entry entry) -> Result<void> {
           if (stop_.stop_requested()) return interrupted();
+          tell_progress(folder);
           missing_.erase(entry.local);
           KIN_TRY_ASSIGN(const auto seen, replica_.entry(folder, entry.local));
           if (seen && seen->fingerprint == entry.fingerprint && seen->look == look_of(entry)) return {};
@@ -249,6 +251,7 @@ class Scan {
     item.size = 0;
     for (;;) {
       if (stop_.stop_requested()) return interrupted();
+      tell_progress(folder);
       KIN_TRY_ASSIGN(const std::size_t got, source->read(buffer));
       const ByteView piece = ByteView(buffer).first(got);
       hasher.add(piece);
@@ -355,6 +358,14 @@ class Scan {
     return replica_.set(*std::move(known));
   }
 
+  void tell_progress(const std::string& folder) {
+    constexpr std::chrono::milliseconds kEvery{200};
+    const auto time = std::chrono::steady_clock::now();
+    if (!observer_.on_progress || time - told_ < kEvery) return;
+    told_ = time;
+    observer_.on_progress(folder, counts_.entries);
+  }
+
   // An entry of a folder; or the folder, if `local` is empty.
   void note_never_seen(const std::string& folder, const std::string& local) {
     Entry entry;
@@ -380,6 +391,7 @@ class Scan {
   const ScanObserver& observer_;
   const std::stop_token& stop_;
   ScanCounts counts_;
+  std::chrono::steady_clock::time_point told_ = std::chrono::steady_clock::now();
   // Of the folder that is being looked at: entries that are not there, and items where another file is now.
   std::map<std::string, SeenEntry> missing_;
   std::map<std::string, ItemId> replaced_;

@@ -23,6 +23,7 @@ struct ScanCounts {
 };
 
 struct ScanObserver {
+  // A few times a second, also while one content is read.
   std::function<void(const std::string& folder, std::uint64_t entries)> on_progress;
   std::function<void(const std::string& what, const Error& error)> on_skipped;
   // The content of a new message or file of moderate size.

@@ -57,13 +57,15 @@ bool Session::receives() const {
 }
 
 Result<void> Session::receive(const Frame& frame) {
-  if (frame.type == FrameType::error)
+  if (frame.type == FrameType::error) {
+    greeting_was_refused_ = !greeted_ && as_text(frame.payload).starts_with(kGreeting);
     return Error(ErrorCode::io, "the other end: " + printable(as_text(frame.payload)));
+  }
   if (frame.type == FrameType::hello) return on_hello(frame.payload);
   // Of the pause before: it looks through its store, or has said before it heard of this exchange that it
-  // changed.
-  if (frame.type == FrameType::changed && options_.stays && options_.is_initiator && !greeted_ &&
-      ++signs_received_ <= kMostSigns)
+  // changed. Or of the exchange before that: what its end has said already.
+  const bool is_of_pause = frame.type == FrameType::changed || frame.type == FrameType::ack;
+  if (is_of_pause && options_.stays && options_.is_initiator && !greeted_ && ++signs_received_ <= kMostSigns)
     return {};
   if (finished_ && frame.type == FrameType::ack)
     return {};  // of the last parcels: the end has said it already
@@ -302,7 +304,8 @@ Result<bool> Session::ask_for_needed() {
 }
 
 Result<void> Session::settle() {
-  if (!incoming_) return {};
+  // Behind the end an acknowledgement would say nothing, and come into what follows over the same link.
+  if (!incoming_ || finished_) return {};
   unsettled_bytes_ = 0;
   if (incoming_->has_pending()) KIN_TRY(incoming_->flush());
   if (incoming_->parcels() > acks_sent_) {

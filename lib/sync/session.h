@@ -77,6 +77,8 @@ class Session {
   bool is_dry_run() const { return options_.dry_run; }
   // After the exchange, as the initiator wishes it.
   bool keeps_link() const { return options_.stays; }
+  // By what the other end says it did not understand the greeting: it may be of an older kin.
+  bool greeting_was_refused() const { return greeting_was_refused_; }
   // The state was found to be older than what the other end has seen of it, and has another id now: once
   // more.
   bool must_run_again() const { return must_run_again_; }
@@ -118,6 +120,7 @@ class Session {
   std::deque<Bytes> out_;
 
   bool greeted_ = false, sending_ = false, end_sent_ = false, finished_ = false, must_run_again_ = false;
+  bool greeting_was_refused_ = false;
   bool exchanges_ = false;  // what differs is known, or needs not be: changes may come
   std::uint64_t needs_sent_ = 0, needs_received_ = 0;
   std::uint64_t signs_received_ = 0;  // of life

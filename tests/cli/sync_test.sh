@@ -687,15 +687,15 @@ part_locked() {
   rm b.lock; run 0 sync a b; stores same mbox a b 4
 }
 
+wait_for() { for i in $(seq 200); do [ "$(mails "$1")" = "$2" ] && return; sleep 0.1; done; fail "$(mails "$1") in $1 instead of $2"; }
+wait_to_say() { for i in $(seq 200); do ! grep -qF -- "$1" out err || return 0; sleep 0.1; done; fail "it does not say: $1; but: $(cat out err)"; }
+# watch ARG...: in the background.
+watch() { timeout 120 "$KIN" sync --watch --interval 3600 "$@" >out 2>err & pid=$!; trap 'kill "${pid-}" 2>/dev/null || true; cleanup' EXIT; }
+stop_watch() { kill -TERM "$pid"; i=0; wait "$pid" || i=$?; [ "$i" = 130 ] || fail "exit code $i"; }
+
 # What changes on either end while it goes on is found, though nothing changes here and it is not the time to look.
 part_watch() {
   fresh watch; stores deliver maildir a '' 1 3; mkdir b
-  local i pid how
-  wait_for() { for i in $(seq 200); do [ "$(mails "$1")" = "$2" ] && return; sleep 0.1; done; fail "$(mails "$1") in $1 instead of $2"; }
-  wait_to_say() { for i in $(seq 200); do ! grep -qF -- "$1" out err || return 0; sleep 0.1; done; fail "it does not say: $1; but: $(cat out err)"; }
-  # watch ARG...: in the background.
-  watch() { timeout 120 "$KIN" sync --watch --interval 3600 "$@" >out 2>err & pid=$!; trap 'kill "${pid-}" 2>/dev/null || true; cleanup' EXIT; }
-  stop_watch() { kill -TERM "$pid"; i=0; wait "$pid" || i=$?; [ "$i" = 130 ] || fail "exit code $i"; }
   watch a b; wait_for b 3; stores deliver maildir a '' 4 2; wait_for b 5
   stores deliver maildir b lists 6 1; wait_for a 6; stop_watch
   # By ssh, where nobody here can see the other store. The other end's id is in a file.
@@ -720,7 +720,8 @@ hello = os.read(0, 65536)
 with open("served", "a") as out:
     out.write(f"{hello[7]:02x}\n")
 if hello[7] & 128:
-    os.write(1, b"\x0b\x03bad")
+    reason = b"the greeting is cut short or malformed"
+    os.write(1, b"\x0b" + bytes([len(reason)]) + reason)
     sys.exit(1)
 kin = subprocess.Popen([os.environ["KIN"], *sys.argv[1:]], stdin=subprocess.PIPE)
 kin.stdin.write(hello); kin.stdin.flush()
@@ -732,6 +733,25 @@ PYTHON
   watch --remote-kin "$PWD/serve" --ssh-command "$slow_link --as-ssh" a "host:$PWD/b"
   wait_to_say 'nothing to do'; stores deliver maildir a '' 13 1; wait_for b 13; stop_watch
   [ "$(tr '\n' ' ' <served)" = '80 00 00 ' ] || [ "$(tr '\n' ' ' <served)" = '80 00 00 00 ' ] || fail "greetings: $(cat served)"
+  says 'is of an older kin'
+}
+
+# Another exchange that has one of the stores for a moment is waited for, and the connection stays.
+part_watch_busy() {
+  fresh busy; stores deliver maildir a '' 1 3; mkdir b
+  cat >serve <<'SH'
+#!/bin/sh
+echo connected >>served; exec "$KIN" "$@"
+SH
+  chmod +x serve; export KIN
+  watch --remote-kin "$PWD/serve" --ssh-command "$slow_link --as-ssh" a "host:$PWD/b"
+  wait_to_say 'nothing to do'
+  # hold STORE SECONDS: as an exchange of it that takes so long.
+  hold() { sleep "$2" | "$KIN" serve --stdio --kind maildir "$1" >/dev/null & sleep 0.5; }
+  hold b 3; stores deliver maildir a '' 4 1; wait_for b 4
+  hold a 5; stores deliver maildir b '' 5 1; wait_for a 5; says 'the next attempt is in 5 s'
+  stores deliver maildir b '' 6 1; wait_for a 6; stop_watch
+  [ "$(wc -l <served)" = 1 ] || fail "$(wc -l <served) connections"
 }
 
 # What has no room is told of, and comes when there is.
@@ -917,6 +937,6 @@ PYTHON
 }
 
 parts=(kinds output conflict directory_conflict dry one_way deletions other_directory left_over equal folder ring opaque status
-  locked watch full foreign cut kill meanwhile random bad_input unreadable)
+  locked watch watch_busy full foreign cut kill meanwhile random bad_input unreadable)
 [ "$#" = 0 ] || parts=("$@")
 for part in "${parts[@]}"; do "part_$part"; done

@@ -27,4 +27,22 @@ class MountWithoutColons {
   MountWithoutColons& operator=(const MountWithoutColons&) = delete;
 };
 
+// As if a directory were on a file system that has no links, and knows no rename but the plain one.
+class MountWithoutLinks {
+ public:
+  explicit MountWithoutLinks(std::string directory);  // one at a time
+  ~MountWithoutLinks();
+  MountWithoutLinks(const MountWithoutLinks&) = delete;
+  MountWithoutLinks& operator=(const MountWithoutLinks&) = delete;
+};
+
+// As if `disk` were mounted on a directory as soon as someone opens that, and not before.
+class MountOnDemand {
+ public:
+  MountOnDemand(std::string directory, std::string disk);  // one at a time
+  ~MountOnDemand();
+  MountOnDemand(const MountOnDemand&) = delete;
+  MountOnDemand& operator=(const MountOnDemand&) = delete;
+};
+
 }  // namespace kin::testing

@@ -55,6 +55,7 @@ struct LinkForTest {
   std::uint64_t bytes = 0;  // that got through
   std::uint64_t turns = 0;  // changes of direction
   Bytes from_initiator;     // all of them
+  std::vector<sync::FrameType> types_from_responder;
   sync::SessionOutcome outcome;
   std::vector<std::string> conflicts;
   std::vector<std::string> skipped;  // by either end, and why
@@ -98,6 +99,7 @@ inline LinkForTest exchange(SyncEndForTest& a, SyncEndForTest& b, sync::SessionO
       direction = way;
       link.bytes += through;
       if (way == 0) append(link.from_initiator, ByteView(*frame).first(through));
+      if (way == 1) link.types_from_responder.push_back(static_cast<sync::FrameType>(frame->front()));
       reader.add(ByteView(*frame).first(through));
       if (through < frame->size()) return Error(ErrorCode::io, "cut");
     }

@@ -1,11 +1,13 @@
 #include "lib/sync/pause.h"
 
+#include "lib/sync/exchange.h"
 #include "tests/support/sync_pair.h"
 
 #include <catch2/catch.hpp>
 
 #include <array>
 #include <chrono>
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace kin::testing {
@@ -116,9 +118,9 @@ TEST_CASE("a pause ends with word of a change, at its time, or with the link", "
   };
   const auto now = std::chrono::steady_clock::now();
   CHECK(run({true, now}, 0s) == PauseEnd::time);
-  far.say(sync::sign_of_life());
+  far.say(sync::encode_frame(FrameType::changed, Bytes{0}));
   CHECK(run({true, now}, 0s) == PauseEnd::time);
-  far.say(sync::sign_of_life());
+  far.say(sync::encode_frame(FrameType::changed, Bytes{0}));
   far.say(sync::encode_frame(FrameType::changed, Bytes{1}));
   CHECK(run({true, now}, 60s) == PauseEnd::there);
   far.hang_up();
@@ -161,21 +163,87 @@ TEST_CASE("a change here ends the initiator's pause, and is told by the responde
   ::close(watch[1]);
 }
 
-TEST_CASE("signs of life before the greeting are taken in a link that is kept, up to a number", "[sync]") {
+TEST_CASE("an end that looks through its store says now and then that it is there", "[sync]") {
+  LinkInHand far;
+  Pause responder(false, kStart);
+  sync::SignsOfLife of_initiator(far.link, true, kStart), of_responder(far.link, false, kStart);
+  const auto said = [&] {
+    REQUIRE(::fcntl(far.out[0], F_SETFL, O_NONBLOCK) == 0);
+    Bytes bytes(100);
+    const ssize_t got = ::read(far.out[0], bytes.data(), bytes.size());
+    bytes.resize(got < 0 ? 0 : static_cast<std::size_t>(got));
+    return bytes;
+  };
+  std::size_t count = 0;
+  for (auto time = 0s; time < 600s; time += 1s) {
+    of_initiator.show(kStart + time);
+    if (const Bytes bytes = said(); !bytes.empty()) {
+      ++count;
+      require_ok(responder.receive(frame_of(bytes), kStart + time));
+    }
+    value_of(responder.next(kStart + time));
+  }
+  CHECK(count == 9);
+  of_responder.show(kStart + 9s);
+  CHECK(said().empty());
+  of_responder.show(kStart + 10s);
+  CHECK(said() == Bytes{12, 1, 0});
+}
+
+TEST_CASE("what comes of a pause before the greeting is taken in a link that is kept", "[sync]") {
   SyncEndForTest a;
   a.scan();
-  const auto taken = [&](bool stays) {
+  const auto taken = [&](bool stays, const Frame& frame) {
     sync::SessionOptions options;
     options.kind = 1;
     options.is_initiator = true;
     options.stays = stays;
     sync::Session session(a.parts(), options, {});
     std::uint64_t count = 0;
-    while (count < 2 * sync::kMostSigns && session.receive(changed(1))) ++count;
+    while (count < 2 * sync::kMostSigns && session.receive(frame)) ++count;
     return count;
   };
-  CHECK(taken(false) == 0);
-  CHECK(taken(true) == sync::kMostSigns);
+  for (const Frame& frame : {changed(1), Frame{FrameType::ack, {1}}}) {
+    CHECK(taken(false, frame) == 0);
+    CHECK(taken(true, frame) == sync::kMostSigns);
+  }
+}
+
+TEST_CASE("nothing comes behind the end of an exchange, where the next one may begin", "[sync]") {
+  SyncEndForTest a, b;
+  a.store.put_message("", "one", "a message\n");
+  const LinkForTest link = exchange(a, b);
+  REQUIRE_FALSE(link.error);
+  REQUIRE(link.types_from_responder.size() > 1);
+  CHECK(link.types_from_responder.back() == FrameType::done);
+}
+
+TEST_CASE("a pause ends where the link takes nothing any more", "[sync]") {
+  LinkInHand far;
+  REQUIRE(::fcntl(far.out[1], F_SETFL, O_NONBLOCK) == 0);
+  const Bytes filler(4096);
+  while (::write(far.out[1], filler.data(), filler.size()) > 0) continue;
+  Pause pause(false, std::chrono::steady_clock::now());
+  pause.set_changed();
+  sync::PauseOptions options;
+  options.write_within = 300ms;
+  CHECK(sync::run_pause(pause, far.link, options, {}).error().code() == ErrorCode::io);
+}
+
+TEST_CASE("a link that was kept is given up where it hangs in the middle of a greeting", "[sync]") {
+  SyncEndForTest b;
+  b.scan();
+  LinkInHand far;
+  far.say(Bytes{static_cast<std::uint8_t>(FrameType::hello), 80, 'k', 'i'});
+  sync::SessionOptions options;
+  options.kind = 1;
+  sync::Session session(b.parts(), options, {});
+  sync::ExchangeOptions exchange;
+  exchange.was_kept = true;
+  exchange.most_silent_seconds = 0.3;
+  sync::ExchangeTotals totals;
+  const auto ended = sync::run_exchange(session, far.link, exchange, {}, totals);
+  CHECK(ended.error().message().find("nothing is heard") == 0);
 }
 
 }  // namespace

@@ -1,12 +1,15 @@
 #include "lib/sync/replica_scan.h"
 
+#include "lib/base/pause.h"
 #include "lib/sync/base_finder.h"
 #include "lib/sync/mounted_store.h"
 #include "tests/support/as_nobody.h"
 #include "tests/support/expect.h"
 #include "tests/support/memory_table.h"
+#include "tests/support/separate_mount.h"
 #include "tests/support/temp_dir.h"
 
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <optional>
@@ -370,6 +373,38 @@ TEST_CASE("what is missing is noted though the second look at its folder fails",
   CHECK(replica->live_items() == 4);
 }
 
+TEST_CASE("a scan tells of its progress also while a content is read slowly", "[sync]") {
+  const TempDir root;
+  std::ofstream(root / "large") << std::string(1 << 20, 'x');
+  const auto store = value_of(find_store_kind("tree")->open(root.path()));
+  class Slow : public StoppedStore {
+   public:
+    explicit Slow(SyncStore& store) : StoppedStore(store, 1000) {}
+    Result<std::unique_ptr<ByteSource>> read(const std::string& folder, const Entry& entry) override {
+      class Source : public ByteSource {
+       public:
+        explicit Source(std::unique_ptr<ByteSource> source) : source_(std::move(source)) {}
+        Result<std::size_t> read(std::span<std::uint8_t> into) override {
+          pause_for(std::chrono::milliseconds(210));
+          return source_->read(into);
+        }
+
+       private:
+        const std::unique_ptr<ByteSource> source_;
+      };
+      KIN_TRY_ASSIGN(auto source, StoppedStore::read(folder, entry));
+      return std::unique_ptr<ByteSource>(std::make_unique<Source>(std::move(source)));
+    }
+  } slow(*store);
+  testing::MemoryTable table;
+  const auto replica = value_of(Replica::open(table, "here"));
+  int told = 0;
+  ScanObserver observer;
+  observer.on_progress = [&](const std::string&, std::uint64_t) { ++told; };
+  value_of(scan_store(slow, false, *replica, observer, {}));
+  CHECK(told >= 4);
+}
+
 TEST_CASE("mounts are found by what the system says of them", "[sync]") {
   const std::string info =
       "22 27 0:20 / / rw - ext4 /dev/a rw\n"
@@ -382,75 +417,198 @@ TEST_CASE("mounts are found by what the system says of them", "[sync]") {
   CHECK(mounts_below("/elsewhere", info).empty());
 }
 
+namespace {
+
+// A store with a directory on which a disk is mounted, as far as the system says.
+struct StoredWithDisk {
+  StoredWithDisk(const StoreKind& its_kind, std::string its_place)
+      : kind(its_kind), stored(its_kind.name), place(std::move(its_place)) {
+    REQUIRE(::chmod(elsewhere.path().c_str(), 0755) == 0);
+    list(true);
+  }
+
+  void list(bool is_mounted) const {
+    std::ofstream(mounts) << "1 2 0:3 / " << (is_mounted ? stored.root / place : "/proc") << " rw - x y z\n";
+  }
+  // Its directory is another one then.
+  void unmount() const {
+    fs::rename(stored.root / place, elsewhere / "disk");
+    fs::create_directory(stored.root / place);
+    list(false);
+  }
+  void mount() const {
+    fs::remove(stored.root / place);
+    fs::rename(elsewhere / "disk", stored.root / place);
+    list(true);
+  }
+  ScanCounts scan() {
+    store = value_of(
+        MountedStore::open(value_of(kind.open(stored.root.path())), stored.root.path(), *replica, mounts));
+    ScanObserver observer;
+    skipped.clear();
+    observer.on_skipped = [&](const std::string& what, const Error& error) {
+      skipped.push_back(what);
+      why = error.message();
+    };
+    const ScanCounts counts = value_of(scan_store(*store, kind.is_mail, *replica, observer, {}));
+    require_ok(store->remember());
+    return counts;
+  }
+
+  const StoreKind& kind;
+  const Stored stored;
+  const std::string place;
+  const TempDir elsewhere;
+  const std::string mounts = elsewhere / "mountinfo";
+  testing::MemoryTable table;
+  std::unique_ptr<Replica> replica = value_of(Replica::open(table, "here"));
+  std::unique_ptr<MountedStore> store;
+  std::vector<std::string> skipped;
+  std::string why;  // the last one
+};
+
+}  // namespace
+
 TEST_CASE("an empty directory whose disk is not mounted loses nothing, in all kinds of stores", "[sync]") {
   for (const StoreKind& kind : store_kinds()) {
     INFO(kind.name);
-    const Stored stored(kind.name);
-    const TempDir elsewhere;
-    const std::string mounts = elsewhere / "mountinfo";
-    const auto mount = [&](bool is_mounted) {
-      std::ofstream(mounts) << "1 2 0:3 / " << (is_mounted ? stored.root / "at" : "/proc") << " rw - x y z\n";
-    };
-    mount(true);
-    testing::MemoryTable table;
-    auto replica = value_of(Replica::open(table, "here"));
-    std::unique_ptr<MountedStore> store;
-    const auto open = [&] {
-      store = value_of(
-          MountedStore::open(value_of(kind.open(stored.root.path())), stored.root.path(), *replica, mounts));
-    };
-    std::vector<std::string> skipped;
-    const auto scan = [&] {
-      open();
-      ScanObserver observer;
-      skipped.clear();
-      observer.on_skipped = [&](const std::string& what, const Error&) { skipped.push_back(what); };
-      const ScanCounts counts = value_of(scan_store(*store, kind.is_mail, *replica, observer, {}));
-      require_ok(store->remember());
-      return counts;
-    };
-    scan();
-    CHECK(skipped.empty());
-    const SetDigest digest = replica->digest();
-    // Its directory is another one then.
-    fs::rename(stored.root / "at", elsewhere / "disk");
-    fs::create_directory(stored.root / "at");
-    stored.set_mode("at", 0555);
-    mount(false);
+    StoredWithDisk with(kind, "at");
+    with.scan();
+    CHECK(with.skipped.empty());
+    const SetDigest digest = with.replica->digest();
+    with.unmount();
+    with.stored.set_mode("at", 0555);
     for (int again = 0; again < 2; ++again) {
-      const ScanCounts counts = scan();
+      const ScanCounts counts = with.scan();
       CHECK(counts.removed + counts.changed + counts.added == 0);
       CHECK(counts.never_seen.empty());
-      CHECK(skipped == std::vector<std::string>{"at"});
-      CHECK(replica->digest() == digest);
+      CHECK(with.skipped == std::vector<std::string>{"at"});
+      CHECK(with.replica->digest() == digest);
     }
     // Nothing is put there, where it would be hidden later.
     StoreChange change;
     change.item.type = ItemType::directory;
     change.item.folder = kind.is_mail ? "" : "at";
     change.item.name = kind.is_mail ? "at/new" : "new";
-    const auto answers = store->apply({change});
+    const auto answers = with.store->apply({change});
     REQUIRE(answers.size() == 1);
     CHECK(testing::code_of(answers[0]) == ErrorCode::busy);
-    CHECK(fs::is_empty(stored.root / "at"));
+    CHECK(fs::is_empty(with.stored.root / "at"));
 
-    fs::remove(stored.root / "at");
-    fs::rename(elsewhere / "disk", stored.root / "at");
-    mount(true);
-    CHECK(scan().removed == 0);
-    CHECK(replica->digest() == digest);
-    CHECK(skipped.empty());
+    with.mount();
+    CHECK(with.scan().removed == 0);
+    CHECK(with.replica->digest() == digest);
+    CHECK(with.skipped.empty());
     // What is deleted from it while it is there was deleted; likewise if its directory is gone.
-    fs::remove_all(stored.root / "at/one");
-    CHECK(scan().removed > 0);
-    stored.add("at/one", "first");
-    const std::uint64_t fewer = (scan(), replica->live_items());
-    fs::remove_all(stored.root / "at");
-    mount(false);
-    CHECK(scan().removed > 0);
-    CHECK(replica->live_items() < fewer);
-    CHECK(skipped.empty());
+    fs::remove_all(with.stored.root / "at/one");
+    CHECK(with.scan().removed > 0);
+    with.stored.add("at/one", "first");
+    const std::uint64_t fewer = (with.scan(), with.replica->live_items());
+    fs::remove_all(with.stored.root / "at");
+    with.list(false);
+    CHECK(with.scan().removed > 0);
+    CHECK(with.replica->live_items() < fewer);
+    CHECK(with.skipped.empty());
   }
+}
+
+TEST_CASE("a mount is not forgotten where the system does not say what is mounted", "[sync]") {
+  for (const StoreKind& kind : store_kinds()) {
+    INFO(kind.name);
+    StoredWithDisk with(kind, "at");
+    with.scan();
+    const SetDigest digest = with.replica->digest();
+    fs::remove(with.mounts);
+    CHECK(with.scan().removed == 0);
+    CHECK(with.skipped.empty());
+    with.unmount();
+    fs::remove(with.mounts);
+    CHECK(with.scan().removed == 0);
+    CHECK(with.skipped == std::vector<std::string>{"at"});
+    CHECK(with.why.find("could not be found out") != std::string::npos);
+    with.list(false);
+    CHECK(with.scan().removed == 0);
+    CHECK(with.skipped == std::vector<std::string>{"at"});
+    CHECK(with.replica->digest() == digest);
+    // A directory with something else in it is one that is wanted so.
+    with.stored.add("at/three", "second");
+    CHECK(with.scan().removed > 0);
+    CHECK(with.skipped.empty());
+  }
+}
+
+TEST_CASE("a mount is not forgotten while it cannot be looked at", "[sync]") {
+  for (const StoreKind& kind : store_kinds()) {
+    INFO(kind.name);
+    StoredWithDisk with(kind, "at/one");
+    with.scan();
+    const std::uint64_t items = with.replica->live_items();
+    with.stored.set_mode("at", 0);  // a server that does not answer looks the same
+    {
+      const AsNobody nobody(with.stored.root.path());
+      CHECK(with.scan().removed == 0);
+    }
+    CHECK(std::count(with.skipped.begin(), with.skipped.end(), "at/one") == 1);
+    with.stored.set_mode("at", 0755);
+    with.unmount();
+    // Nor where there is a directory that cannot be opened in its place.
+    with.stored.set_mode("at/one", 0);
+    {
+      const AsNobody nobody(with.stored.root.path());
+      CHECK(with.scan().removed == 0);
+      CHECK(with.skipped == std::vector<std::string>{"at/one"});
+    }
+    // Of mbox a directory without mailboxes is none; but that the disk is in is.
+    with.stored.set_mode("at/one", 0755);
+    CHECK(with.scan().removed == 0);
+    CHECK(with.skipped == std::vector<std::string>{"at/one"});
+    CHECK(with.replica->live_items() == items);
+  }
+}
+
+TEST_CASE("a disk that is mounted when it is looked at is there at the first look", "[sync]") {
+  for (const StoreKind& kind : store_kinds()) {
+    INFO(kind.name);
+    StoredWithDisk with(kind, "at");
+    with.scan();
+    const std::uint64_t items = with.replica->live_items();
+    for (int again = 0; again < 2; ++again) {
+      with.unmount();
+      with.list(true);  // so it is on demand
+      const testing::MountOnDemand mount(with.stored.root / "at", with.elsewhere / "disk");
+      CHECK(with.scan().removed == 0);
+      CHECK(with.skipped.empty());
+      CHECK(with.replica->live_items() == items);
+      fs::remove_all(with.elsewhere / "disk.below");
+    }
+  }
+}
+
+TEST_CASE("of a mount that was never seen as an entry no permissions are made up", "[sync]") {
+  StoredWithDisk with(*find_store_kind("tree"), "at/one");
+  const auto modes = [&] {
+    std::map<std::string, std::uint32_t> out;
+    require_ok(with.replica->for_each_live([&](const KnownItem& known) -> Result<void> {
+      if (known.item.type == ItemType::directory) out[known.item.name] = known.item.mode;
+      return {};
+    }));
+    return out;
+  };
+  with.stored.set_mode("at", 0311);
+  {
+    const AsNobody nobody(with.stored.root.path());
+    with.scan();
+  }
+  CHECK(modes().count("one") == 0);
+  with.stored.set_mode("at", 0755);
+  with.unmount();
+  with.scan();
+  CHECK(modes().count("one") == 0);
+  CHECK(std::count(with.skipped.begin(), with.skipped.end(), "at/one") == 1);
+  with.mount();
+  with.scan();
+  CHECK(modes().at("one") == 0755);
+  CHECK(with.skipped.empty());
 }
 
 TEST_CASE("to note mounts leaves other notes alone", "[sync]") {
