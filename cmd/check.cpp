@@ -46,7 +46,8 @@ Result<ExitCode> run_check(Context& context, const CheckOptions& options) {
     subset.kind = store::ReadSubset::Kind::oldest;
     KIN_TRY_ASSIGN(subset.seconds, store::parse_duration(options.duration));
   }
-  KIN_TRY_ASSIGN(const auto repository, open_repository_without_index(context, !options.no_heal));
+  KIN_TRY_ASSIGN(const auto repository,
+                 open_repository_without_index(context, options.no_heal ? Healing::none : Healing::on_disk));
   store::CheckObserver observer;
   observer.on_problem = [&](const std::string& problem) { context.warn(problem); };
   observer.on_note = observer.on_problem;
@@ -80,6 +81,8 @@ Result<ExitCode> run_check(Context& context, const CheckOptions& options) {
   if (stats.bare_packs > 0)
     context.print(counted(stats.bare_packs, "pack") + " without parity (kin parity add makes it)");
   Json summary{{"num_errors", stats.problems},
+               {"healed_packs", stats.healed_packs},
+               {"bare_packs", stats.bare_packs},
                {"snapshots", stats.snapshots},
                {"trees", stats.trees},
                {"objects", stats.objects},

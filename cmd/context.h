@@ -115,10 +115,23 @@ Result<Fd> lock_repository(const std::string& location, const std::stop_token& s
 Result<void> create_repository(const std::string& location, const std::optional<std::string>& password,
                                unsigned parity_percent = 0);
 
-// Opens it and reads its index. `heal`: what is found damaged, if there is parity for it.
-Result<std::unique_ptr<store::Repository>> open_repository(Context& context, bool heal = true);
+// What becomes of packs that are found damaged, and that parity can heal. In memory: it is told, and read
+// from there.
+enum class Healing { none, in_memory, on_disk };
+
+// Opens it and reads its index.
+Result<std::unique_ptr<store::Repository>> open_repository(Context& context,
+                                                           Healing healing = Healing::on_disk);
 // For those who look at damage: they go on where the index cannot be read.
-Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context, bool heal = true);
+Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context,
+                                                                         Healing healing = Healing::on_disk);
+// With the lock, which it has from before it is opened: what it says of itself is not what another is just
+// changing.
+struct LockedRepository {
+  Fd lock;
+  std::unique_ptr<store::Repository> repository;
+};
+Result<LockedRepository> open_repository_alone(Context& context, Healing healing = Healing::on_disk);
 std::string cache_directory(const Context& context);
 // The repository, the cache and a temporary index, as far as they are there: what no backup reads and no
 // restore writes to.

@@ -41,8 +41,8 @@ Result<ExitCode> show_parity(Context& context, const ParityCommandOptions&) {
 
 // Two who make it at once would each make all of it.
 Result<ExitCode> change_parity(Context& context, std::optional<unsigned> percent) {
-  KIN_TRY_ASSIGN(const auto repository, open_repository(context));
-  KIN_TRY_ASSIGN(const Fd lock, lock_repository(repository_location(context), context.stop()));
+  KIN_TRY_ASSIGN(const LockedRepository alone, open_repository_alone(context));
+  const auto& repository = alone.repository;
   const unsigned before = repository->config().parity_percent;
   store::ParityOptions options;
   options.percent = percent.value_or(before);

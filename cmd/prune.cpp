@@ -81,8 +81,10 @@ Action define_prune(CLI::App& app) {
   add_prune_options(app, *choice);
   app.add_flag("-n,--dry-run", choice->options.dry_run, "only tell what would be removed");
   return [choice](Context& context) -> Result<ExitCode> {
-    KIN_TRY_ASSIGN(const auto repository, open_repository(context));
-    KIN_TRY_ASSIGN(const Fd lock, lock_repository(repository_location(context), context.stop()));
+    KIN_TRY_ASSIGN(
+        const LockedRepository alone,
+        open_repository_alone(context, choice->options.dry_run ? Healing::in_memory : Healing::on_disk));
+    const auto& repository = alone.repository;
     KIN_TRY(run_prune(context, *repository, *choice));
     return ExitCode::ok;
   };

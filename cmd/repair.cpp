@@ -43,8 +43,9 @@ template <typename Report>
 Result<Report> mend(Context& context, const RepairOptions& options,
                     Result<Report> (*repair)(store::Repository&, bool, const store::RepairObserver&,
                                              const std::stop_token&)) {
-  KIN_TRY_ASSIGN(const auto repository, open_repository(context, !options.dry_run));
-  KIN_TRY_ASSIGN(const Fd lock, lock_repository(repository_location(context), context.stop()));
+  KIN_TRY_ASSIGN(const LockedRepository alone,
+                 open_repository_alone(context, options.dry_run ? Healing::in_memory : Healing::on_disk));
+  const auto& repository = alone.repository;
   if (!options.dry_run) KIN_TRY(repository->begin_writing(context.stop()));
   const store::RepairObserver observer = observer_for(context);
   KIN_TRY_ASSIGN(const Report report, repair(*repository, options.dry_run, observer, context.stop()));
@@ -56,7 +57,9 @@ Result<ExitCode> repair_packs(Context& context, const RepairOptions& options) {
   KIN_TRY_ASSIGN(const store::PackRepair report, mend(context, options, store::repair_packs));
   context.print(fmt::format("read {}, {}: {} damaged, {} missing", counted(report.packs, "pack"),
                             human_bytes(report.bytes), grouped(report.damaged), grouped(report.missing)));
-  if (report.healed > 0) context.print(fmt::format("{} healed from parity", counted(report.healed, "pack")));
+  if (report.healed > 0)
+    context.print(fmt::format("{} {}healed from parity", counted(report.healed, "pack"),
+                              options.dry_run ? "would be " : ""));
   if (report.saved_blocks + report.lost_blocks > 0)
     context.print(fmt::format("{} in damaged packs {} {}, {} lost", counted(report.saved_blocks, "block"),
                               report.saved_blocks == 1 ? "is sound and" : "are sound and",

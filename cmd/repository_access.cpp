@@ -143,7 +143,7 @@ Result<void> create_repository(const std::string& location, const std::optional<
   return store::Repository::create(*backend, password, {}, Scanner::kDefaultFeatures, parity_percent);
 }
 
-Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context, bool heal) {
+Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context, Healing healing) {
   const std::string location = repository_location(context);
   KIN_TRY_ASSIGN(auto backend, store::open_backend(location));
   store::OpenOptions options;
@@ -153,10 +153,16 @@ Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context
     context.warn(error.message() +
                  "; going on without the cache, which costs time and perhaps space, but no data");
   };
-  options.heal = heal;
-  options.on_healed = [&context](const ObjectId& pack, const Result<void>& put_back) {
-    context.warn(fmt::format("pack {} was damaged or missing, and is healed from parity{}", pack.short_hex(),
-                             put_back ? "" : ", but cannot be put back: " + put_back.error().message()));
+  options.heal = healing != Healing::none;
+  options.put_back = healing == Healing::on_disk;
+  options.on_healed = [&context, healing](const ObjectId& pack, const Result<void>& put_back) {
+    if (healing == Healing::in_memory)
+      context.warn(
+          fmt::format("pack {} is damaged or missing, and can be healed from parity", pack.short_hex()));
+    else
+      context.warn(fmt::format("pack {} was damaged or missing, and is healed from parity{}",
+                               pack.short_hex(),
+                               put_back ? "" : ", but cannot be put back: " + put_back.error().message()));
   };
   options.on_warning = [&context](const Error& error) { context.warn(error.message()); };
   options.password = [&] { return read_password(context, "password for " + printable(location), false); };
@@ -170,10 +176,19 @@ Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context
   return repository;
 }
 
-Result<std::unique_ptr<store::Repository>> open_repository(Context& context, bool heal) {
-  KIN_TRY_ASSIGN(auto repository, open_repository_without_index(context, heal));
+Result<std::unique_ptr<store::Repository>> open_repository(Context& context, Healing healing) {
+  KIN_TRY_ASSIGN(auto repository, open_repository_without_index(context, healing));
   KIN_TRY(repository->refresh_index());
   return repository;
+}
+
+Result<LockedRepository> open_repository_alone(Context& context, Healing healing) {
+  auto lock = lock_repository(repository_location(context), context.stop());
+  if (!lock && lock.error().code() == ErrorCode::cancelled) return std::move(lock).error();
+  // Where there is nothing to lock, opening it says best why.
+  KIN_TRY_ASSIGN(auto repository, open_repository(context, healing));
+  if (!lock) return std::move(lock).error();
+  return LockedRepository{*std::move(lock), std::move(repository)};
 }
 
 }  // namespace kin::cmd

@@ -40,6 +40,11 @@ Result<std::unique_ptr<Draft>> Backend::begin() {
   return std::unique_ptr<Draft>(std::make_unique<MemoryDraft>(*this));
 }
 
+Result<void> Backend::put_durably(const FileName& name, ByteView bytes) {
+  KIN_TRY(put(name, bytes));
+  return sync();
+}
+
 std::string_view name_of(FileKind kind) {
   switch (kind) {
     case FileKind::config:

@@ -65,6 +65,9 @@ class Backend {
   // held in memory.
   virtual Result<std::unique_ptr<Draft>> begin();
   virtual Result<void> sync() = 0;
+  // Durable at once, and what else was put need not be. What fails leaves nothing that a later sync would try
+  // again, where the backend can tell.
+  virtual Result<void> put_durably(const FileName& name, ByteView bytes);
 
   virtual Result<Bytes> get(const FileName& name) = 0;  // not_found if there is no such file
   // Exactly `size` bytes; corrupt if the file is shorter.

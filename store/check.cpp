@@ -61,12 +61,17 @@ class Check {
   Result<void> name_sharers(const std::vector<SnapshotId>& ids);
   Result<std::uint64_t> count_faults(const ObjectId& tree, int depth);
   std::uint64_t count_faults(const Node& file);
+  using Clock = std::chrono::steady_clock;
+  Result<std::vector<FileInfo>> read_packs(const std::vector<FileInfo>& packs,
+                                           const std::optional<Clock::time_point>& end);
+  Result<void> read_packs_for_a_time(std::vector<FileInfo> packs);
   Result<void> check_packs();
   Result<void> check_parity();
   bool heal(const ObjectId& pack);
   void check_pack(const FileInfo& pack);
   Result<bool> lacks_a_base(const BlockHeader& header);
   std::vector<FileInfo> choose_packs() const;
+  std::map<ObjectId, std::int64_t> sound_packs() const;
   // By when they were last found sound, those that never were first.
   void sort_by_age(std::vector<FileInfo>& packs) const;
   void tell_ages(const std::vector<FileInfo>& packs);
@@ -88,6 +93,7 @@ class Check {
   SeenIds seen_trees_, seen_data_;
   SeenIds entered_;  // lists and recipes; the same bytes may be some file's data
   SeenIds played_;
+  std::set<ObjectId> known_damaged_;  // from before; known where packs are read for a time
   std::unordered_set<ObjectId, ObjectIdHash> bad_objects_;                 // of content
   std::unordered_map<ObjectId, std::uint64_t, ObjectIdHash> tree_faults_;  // in name_sharers()
   std::map<SnapshotId, std::uint64_t> named_;  // those with problems of their own: how many
@@ -379,8 +385,16 @@ Result<bool> Check::lacks_a_base(const BlockHeader& header) {
   return false;
 }
 
+// One that was read while the clock was ahead counts as never read: it would have its turn when the clock
+// gets there.
+std::map<ObjectId, std::int64_t> Check::sound_packs() const {
+  std::map<ObjectId, std::int64_t> sound = repository_.index().sound_packs();
+  std::erase_if(sound, [time = now().seconds](const auto& pack) { return pack.second > time; });
+  return sound;
+}
+
 void Check::sort_by_age(std::vector<FileInfo>& packs) const {
-  const std::map<ObjectId, std::int64_t> sound = repository_.index().sound_packs();
+  const std::map<ObjectId, std::int64_t> sound = sound_packs();
   const auto age = [&](const FileInfo& pack) {
     const auto at = sound.find(*ObjectId::from_hex(pack.name));
     return at == sound.end() ? std::pair(false, std::int64_t{0}) : std::pair(true, at->second);
@@ -390,7 +404,7 @@ void Check::sort_by_age(std::vector<FileInfo>& packs) const {
 }
 
 void Check::tell_ages(const std::vector<FileInfo>& packs) {
-  std::map<ObjectId, std::int64_t> sound = repository_.index().sound_packs();
+  std::map<ObjectId, std::int64_t> sound = sound_packs();
   for (const FileInfo& pack : packs) {
     const auto at = sound.find(*ObjectId::from_hex(pack.name));
     if (at == sound.end()) {
@@ -428,8 +442,9 @@ void Check::check_pack(const FileInfo& pack) {
   std::set<std::uint64_t> missing = std::move(indexed_blocks_[pack.name]);
   const auto salt = read_pack_prefix(*file);
   if (!salt) return unreadable(name.text() + ": " + salt.error().message());
+  // No further than what was read: it may have been healed or cut since it was listed.
   const auto scanned = scan_pack(
-      repository_.sealer(), repository_.backend(), pack,
+      repository_.sealer(), repository_.backend(), {pack.name, file->size()},
       [&](const BlockHeader& header, BlockRange range) -> Result<void> {
         missing.erase(range.offset);
         const ByteView record = ByteView(*file).subspan(static_cast<std::size_t>(range.offset), range.size);
@@ -445,12 +460,14 @@ void Check::check_pack(const FileInfo& pack) {
   for (const std::uint64_t offset : missing) chains_.add_damaged_block(id, offset);
   if (!missing.empty())
     problem(fmt::format("{}: {} of its blocks cannot be found in it", name.text(), missing.size()));
-  repository_.index().note_sound(id, stats_.problems == before ? std::optional(now().seconds) : std::nullopt);
+  const bool is_sound = stats_.problems == before;
+  repository_.index().note_sound(id, is_sound ? std::optional(now().seconds) : std::nullopt);
+  if (is_sound && known_damaged_.contains(id)) repository_.index().note_damaged(id, false);
 }
 
 bool Check::heal(const ObjectId& pack) {
   // What is healed in memory only stays a problem.
-  return repository_.heal(pack) == Repository::Healed::on_disk;
+  return repository_.heal(pack, stop_) == Repository::Healed::on_disk;
 }
 
 Result<void> Check::check_parity() {
@@ -463,6 +480,38 @@ Result<void> Check::check_parity() {
   return {};
 }
 
+// Until then, but one at least; gives those that are left.
+Result<std::vector<FileInfo>> Check::read_packs(const std::vector<FileInfo>& packs,
+                                                const std::optional<Clock::time_point>& end) {
+  for (std::size_t i = 0; i < packs.size(); ++i) {
+    KIN_TRY(stopped());
+    if (end && stats_.packs_read > 0 && Clock::now() >= *end)
+      return std::vector<FileInfo>(packs.begin() + static_cast<std::ptrdiff_t>(i), packs.end());
+    observer_.on_progress("packs", stats_.packs_read, stats_.packs_to_read);
+    check_pack(packs[i]);
+    ++stats_.packs_read;
+  }
+  return std::vector<FileInfo>();
+}
+
+// Those that someone found damaged come first, but not for more than half of the time: or else, where there
+// are many, no other is ever read.
+Result<void> Check::read_packs_for_a_time(std::vector<FileInfo> packs) {
+  const Clock::time_point begin = Clock::now();
+  const auto all = std::chrono::seconds(subset_.seconds);
+  for (const ObjectId& pack : repository_.index().damaged_packs()) known_damaged_.insert(pack);
+  const auto others = std::stable_partition(packs.begin(), packs.end(), [&](const FileInfo& pack) {
+    return known_damaged_.contains(*ObjectId::from_hex(pack.name));
+  });
+  KIN_TRY_ASSIGN(std::vector<FileInfo> left, read_packs({packs.begin(), others}, begin + all / 2));
+  KIN_TRY(read_packs({others, packs.end()}, begin + all));
+  KIN_TRY_ASSIGN(left, read_packs(left, begin + all));
+  for (const FileInfo& pack : left)
+    problem(FileName{FileKind::pack, pack.name}.text() +
+            " was damaged when it was last read; there was no time to read it again");
+  return {};
+}
+
 Result<void> Check::check_packs() {
   // The same choice as in check_index: those whose blocks were noted. Packs that no segment lists are read
   // only when all are.
@@ -470,15 +519,11 @@ Result<void> Check::check_packs() {
   for (const FileInfo& pack : packs_)
     if (subset_.kind == ReadSubset::Kind::all || indexed_blocks_.contains(pack.name)) chosen.push_back(pack);
   stats_.packs_to_read = chosen.size();
-  const bool for_a_time = subset_.kind == ReadSubset::Kind::oldest;
-  if (for_a_time) sort_by_age(chosen);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(subset_.seconds);
-  for (const FileInfo& pack : chosen) {
-    KIN_TRY(stopped());
-    if (for_a_time && stats_.packs_read > 0 && std::chrono::steady_clock::now() >= end) break;
-    observer_.on_progress("packs", stats_.packs_read, chosen.size());
-    check_pack(pack);
-    ++stats_.packs_read;
+  if (subset_.kind != ReadSubset::Kind::oldest) {
+    KIN_TRY(read_packs(chosen, std::nullopt));
+  } else {
+    sort_by_age(chosen);
+    KIN_TRY(read_packs_for_a_time(chosen));
   }
   tell_ages(chosen);
   return {};

@@ -308,6 +308,28 @@ Result<void> LocalBackend::sync() {
     if (!moved) return std::move(moved).error().context(name.text());
     pending_.erase(at);
   }
+  return flush_folders();
+}
+
+Result<void> LocalBackend::put_durably(const FileName& name, ByteView bytes) {
+  MutexLock lock(mutex_);
+  if (broken_) return *broken_;
+  Result<Pending> file = write_temporary(bytes);
+  if (!file) return std::move(file).error().context(name.text());
+  const auto put = [&]() KIN_REQUIRES(mutex_) -> Result<void> {
+    // Nobody counts on it yet, so that its failure says nothing of others.
+    if (::fsync(file->fd.get()) != 0) return errno_error("cannot flush", file->temporary_path);
+    KIN_TRY(file->fd.close(file->temporary_path));
+    return move_into_place(name, *file);
+  };
+  if (auto done = put(); !done) {
+    ::unlink(file->temporary_path.c_str());
+    return std::move(done).error().context(name.text());
+  }
+  return flush_folders();
+}
+
+Result<void> LocalBackend::flush_folders() {
   while (!unflushed_folders_.empty()) {
     if (auto flushed = sync_directory(*unflushed_folders_.begin()); !flushed) {
       broken_ = std::move(flushed).error();

@@ -34,6 +34,7 @@ class LocalBackend : public Backend {
   Result<void> put(const FileName& name, ByteView bytes) override;
   Result<std::unique_ptr<Draft>> begin() override;
   Result<void> sync() override;
+  Result<void> put_durably(const FileName& name, ByteView bytes) override;
   Result<Bytes> get(const FileName& name) override;
   Result<Bytes> get_range(const FileName& name, std::uint64_t offset, std::size_t size) override;
   Result<std::vector<FileInfo>> list(FileKind kind) override;
@@ -56,6 +57,7 @@ class LocalBackend : public Backend {
   Result<Pending> write_temporary(ByteView bytes) KIN_REQUIRES(mutex_);
   void keep(const FileName& name, Pending pending) KIN_REQUIRES(mutex_);
   Result<void> move_into_place(const FileName& name, const Pending& pending) KIN_REQUIRES(mutex_);
+  Result<void> flush_folders() KIN_REQUIRES(mutex_);
   bool give_up_reserve() KIN_REQUIRES(mutex_);  // false if there is none
   Result<Fd> open_file(const FileName& name);
   void sweep_temporary_files();

@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::string_view kMarksMagic = "KINMARK1";
 constexpr std::uint8_t kMarksVersion = 1;
+constexpr std::uint64_t kMostGenerations = std::uint64_t{1} << 62;  // there is always a next one
 
 void write_generations(WireWriter& out, const std::map<ObjectId, std::uint64_t>& entries) {
   out.varint(entries.size());
@@ -50,8 +51,8 @@ Result<Marks> decode_marks(ByteView bytes) {
     return Error(ErrorCode::unsupported, "the marks were made by a newer kin");
   if (in.u8() != kMarksVersion) in.fail();
   Marks marks;
-  marks.generation = in.varint();
-  marks.last_sweep = in.varint();
+  marks.generation = in.varint_up_to(kMostGenerations);
+  marks.last_sweep = in.varint_up_to(kMostGenerations);
   marks.packs = read_generations(in);
   for (std::size_t left = in.count(32); left > 0 && !in.failed(); --left) {
     const ObjectId id{in.array<32>()};

@@ -25,6 +25,7 @@ struct ParitySet {
 struct ParitySets {
   std::vector<ParitySet> sets;
   std::set<std::string> damaged;  // files; some are of use all the same, and are in `sets` too
+  std::set<std::string> unread;   // perhaps they can be read another day, or by a newer kin
 };
 
 Result<ParitySets> read_sets(Repository& repository, bool check_all,
@@ -37,7 +38,11 @@ Result<ParitySets> read_sets(Repository& repository, bool check_all,
     std::optional<Error> damage;
     auto opened = ParityFile::open(repository.parity_place(), file);
     if (!opened && opened.error().code() == ErrorCode::not_found) continue;  // replaced by another
-    if (!opened && opened.error().code() != ErrorCode::corrupt) return std::move(opened).error();
+    if (!opened && opened.error().code() != ErrorCode::corrupt) {
+      on_damage(opened.error());
+      out.unread.insert(file.name);
+      continue;
+    }
     if (!opened) {
       damage = opened.error();
     } else if (opened->shift() != 0) {
@@ -45,7 +50,6 @@ Result<ParitySets> read_sets(Repository& repository, bool check_all,
           Error(ErrorCode::corrupt, FileName{FileKind::parity, file.name}.text() + " has another length");
     } else if (check_all) {
       const auto whole = get_named(repository.backend(), {FileKind::parity, file.name});
-      if (!whole && !is_damage(whole.error())) return whole.error();
       if (!whole) damage = whole.error();
     }
     if (damage) {
@@ -67,7 +71,7 @@ class Update {
 
  private:
   Result<void> look();
-  Result<void> judge(ParitySet& set);
+  Result<void> judge(ParitySet& set, const Marks& marks);
   void absorb();
   Result<void> put_most_needed_first();
   Result<void> write_all();
@@ -92,7 +96,8 @@ Result<void> Update::look() {
                              [&](const Error& error) { observer_.on_found(error.message()); }, stop_));
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend.list(FileKind::pack));
   for (const FileInfo& file : files) packs_.emplace(*ObjectId::from_hex(file.name), file.size);
-  for (ParitySet& set : known_.sets) KIN_TRY(judge(set));
+  KIN_TRY_ASSIGN(const StoredMarks stored, read_marks(backend, repository_.sealer(), [](const Error&) {}));
+  for (ParitySet& set : known_.sets) KIN_TRY(judge(set, stored.marks));
   for (const ObjectId& pack : options_.leaving) packs_.erase(pack);
   if (options_.percent == 0) return {};
   std::set<ObjectId> known;
@@ -102,7 +107,6 @@ Result<void> Update::look() {
       if (!set.is_stale) covered_.insert(pack.id);
     }
   }
-  KIN_TRY_ASSIGN(const StoredMarks stored, read_marks(backend, repository_.sealer(), [](const Error&) {}));
   // What a prune will remove need not get any; what it has, it keeps until then.
   for (const auto& [id, size] : packs_)
     if (!covered_.contains(id) && size > 0 && (known.contains(id) || !stored.marks.condemns(id)))
@@ -111,7 +115,8 @@ Result<void> Update::look() {
 }
 
 // Is the set as it was made? What is missing, and not by a prune, is damage: then now is the time to heal it.
-Result<void> Update::judge(ParitySet& set) {
+// That no segment lists it does not tell: who made a new index while it was missing could not.
+Result<void> Update::judge(ParitySet& set, const Marks& marks) {
   for (const ParityHeader::Pack& pack : set.file.header().packs) {
     if (options_.leaving.contains(pack.id)) {
       set.is_stale = true;
@@ -119,15 +124,19 @@ Result<void> Update::judge(ParitySet& set) {
     }
     const auto there = packs_.find(pack.id);
     if (there != packs_.end() && there->second == pack.size) continue;
-    if (there == packs_.end() && !repository_.index().has_pack(pack.id)) {
+    const bool is_missed = there != packs_.end() || repository_.index().has_pack(pack.id);
+    if (marks.sweeping.contains(pack.id) || (!is_missed && marks.condemns(pack.id))) {
       set.is_stale = true;
       continue;
     }
-    if (repository_.heal(pack.id) == Repository::Healed::on_disk) {
+    const Repository::Healed healed = repository_.heal(pack.id, stop_);
+    if (stop_.stop_requested()) return interrupted();
+    if (healed == Repository::Healed::on_disk)
       packs_[pack.id] = pack.size;
-    } else {
+    else if (is_missed || healed == Repository::Healed::in_memory)
       set.is_needed = true;
-    }
+    else
+      set.is_stale = true;
   }
   if (options_.check_all &&
       (known_.damaged.contains(set.file.name()) || set.file.header().percent != options_.percent))
@@ -135,7 +144,8 @@ Result<void> Update::judge(ParitySet& set) {
   return {};
 }
 
-// The smallest first, as long as they are no larger than what there is by then, or all of it is little.
+// The smallest first, as long as they are no larger than what there is by then, or all of it is little. Sets
+// may have packs in common: two made them at once, or one was made anew and the old one did not go.
 void Update::absorb() {
   std::vector<ParitySet*> sets;
   for (ParitySet& set : known_.sets)
@@ -146,15 +156,15 @@ void Update::absorb() {
   std::uint64_t bytes = 0;
   for (const ParityHeader::Pack& pack : todo_) bytes += pack.size;
   for (ParitySet* const set : sets) {
-    const std::uint64_t more = set->file.header().data_bytes();
+    const auto& packs = set->file.header().packs;
+    std::uint64_t more = 0;
+    for (const ParityHeader::Pack& pack : packs) more += covered_.contains(pack.id) ? pack.size : 0;
     if (bytes + more > most_set_bytes(options_.percent) || (more > bytes && bytes + more > kCheapBytes))
       break;
     bytes += more;
     set->is_stale = true;
-    for (const ParityHeader::Pack& pack : set->file.header().packs) {
-      covered_.erase(pack.id);
-      todo_.push_back(pack);
-    }
+    for (const ParityHeader::Pack& pack : packs)
+      if (covered_.erase(pack.id) > 0) todo_.push_back(pack);
   }
 }
 
@@ -195,12 +205,18 @@ Result<void> Update::write(std::vector<ParityHeader::Pack> packs) {
   const auto on_pack = [&] {
     observer_.on_progress("reading packs for parity", out_.packs + out_.unprotected.size(), todo_.size());
   };
+  std::set<ObjectId> retried;
   while (!packs.empty()) {
-    KIN_TRY_ASSIGN(
-        const WrittenParity written,
-        write_parity(repository_.parity_place(), plan_parity(packs, options_.percent), on_pack, stop_));
+    const ParityHeader header = plan_parity(packs, options_.percent);
+    KIN_TRY_ASSIGN(const WrittenParity written,
+                   write_parity(repository_.parity_place(), header, on_pack, stop_));
     if (written.file) {
       KIN_TRY(repository_.backend().sync());
+      // Others go on the strength of this one.
+      KIN_TRY_ASSIGN(const ParityFile made, ParityFile::open(repository_.parity_place(), *written.file));
+      if (!(made.header() == header))
+        return Error(ErrorCode::corrupt, FileName{FileKind::parity, made.name()}.text() +
+                                             " is not what was written; the older parity stays");
       ++out_.files;
       out_.file_bytes += written.file->size;
       for (const ParityHeader::Pack& pack : packs) {
@@ -210,9 +226,24 @@ Result<void> Update::write(std::vector<ParityHeader::Pack> packs) {
       }
       return {};
     }
-    for (const ObjectId& pack : written.unreadable)
-      if (repository_.heal(pack) != Repository::Healed::on_disk) out_.unprotected.insert(pack);
-    std::erase_if(packs, [&](const auto& pack) { return out_.unprotected.contains(pack.id); });
+    std::vector<ParityHeader::Pack> left;
+    for (ParityHeader::Pack& pack : packs) {
+      if (written.unreadable.contains(pack.id)) {
+        // Once: if it is healed and still cannot be read, it is not for us to find out why.
+        const bool is_healed =
+            retried.insert(pack.id).second && repository_.heal(pack.id, stop_) == Repository::Healed::on_disk;
+        const auto whole = is_healed ? get_named(repository_.backend(), {FileKind::pack, pack.id.hex()})
+                                     : Result<Bytes>(Bytes());
+        if (stop_.stop_requested()) return interrupted();
+        if (!whole || whole->empty()) {
+          out_.unprotected.insert(pack.id);
+          continue;
+        }
+        pack.size = whole->size();  // it may have been listed when it was cut short
+      }
+      left.push_back(pack);
+    }
+    packs = std::move(left);
   }
   return {};
 }
@@ -220,6 +251,7 @@ Result<void> Update::write(std::vector<ParityHeader::Pack> packs) {
 // A file with a pack that has no other parity stays, for what it can still do.
 Result<void> Update::remove_old() {
   std::set<std::string> useless = known_.damaged;
+  if (options_.percent == 0) useless.insert(known_.unread.begin(), known_.unread.end());
   if (!out_.unprotected.empty()) useless.clear();
   for (const ParitySet& set : known_.sets) {
     const auto is_cared_for = [&](const ParityHeader::Pack& pack) {
@@ -264,7 +296,7 @@ Result<ParityStatus> parity_status(Repository& repository, bool check_all,
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, repository.backend().list(FileKind::parity));
   for (const FileInfo& file : files) out.file_bytes += file.size;
   out.files = files.size();
-  out.damaged_files = known.damaged.size();
+  out.damaged_files = known.damaged.size() + known.unread.size();
   std::set<ObjectId> covered;
   for (const ParitySet& set : known.sets)
     for (const ParityHeader::Pack& pack : set.file.header().packs) covered.insert(pack.id);

@@ -12,8 +12,9 @@ namespace {
 
 constexpr std::string_view kParityMagic = "KINPARI1";
 constexpr std::size_t kHeaderSizeBytes = 4;
-constexpr std::size_t kSectorChecksumBytes = sizeof(SectorChecksum);
 constexpr std::uint32_t kMostParityHeaderBytes = 64 << 20;
+// Of what cannot be read in one go: a disk that cannot read one place may read the others.
+constexpr std::size_t kPieceBytes = 4 << 10;
 
 Bytes size_field(std::size_t bytes) {
   WireWriter out;
@@ -68,12 +69,17 @@ Result<ParityFile> ParityFile::open(const ParityPlace& place, const FileInfo& fi
   out.name_ = file.name;
   out.size_ = file.size;
   auto plain = read_header(place, name, file.size, false, out.header_bytes_);
-  if (!plain && is_damage(plain.error()))
-    plain = read_header(place, name, file.size, true, out.header_bytes_);
+  if (!plain && (is_damage(plain.error()) || plain.error().code() == ErrorCode::io)) {
+    auto other = read_header(place, name, file.size, true, out.header_bytes_);
+    if (other || plain.error().code() != ErrorCode::io) plain = std::move(other);
+  }
   if (!plain) return std::move(plain).error();
   auto header = decode_parity_header(*plain);
   if (!header) return std::move(header).error().context(name.text());
   out.header_ = *std::move(header);
+  // Of so little nothing can be healed, and nobody should take memory for what it says it had.
+  if (out.header_.stored_bytes() / 4 > file.size)
+    return Error(ErrorCode::corrupt, name.text() + " is cut short");
   return out;
 }
 
@@ -84,15 +90,26 @@ std::uint64_t ParityFile::parity_offset() const {
 }
 
 std::int64_t ParityFile::shift() const {
-  const std::uint64_t whole =
-      parity_offset() + header_.parity_sectors() * header_.sector_bytes + header_bytes_ + kHeaderSizeBytes;
+  const std::uint64_t whole = checksums_offset() + header_.stored_bytes() + header_bytes_ + kHeaderSizeBytes;
   return static_cast<std::int64_t>(size_) - static_cast<std::int64_t>(whole);
 }
 
 Result<Bytes> ParityFile::read(const ParityPlace& place, std::uint64_t offset, std::uint64_t size) const {
   if (offset >= size_) return Bytes();
-  return place.backend.get_range({FileKind::parity, name_}, offset,
-                                 static_cast<std::size_t>(std::min(size, size_ - offset)));
+  const FileName name{FileKind::parity, name_};
+  const auto bytes = static_cast<std::size_t>(std::min(size, size_ - offset));
+  auto out = place.backend.get_range(name, offset, bytes);
+  if (out || out.error().code() != ErrorCode::io) return out;
+  return read_in_pieces(place.backend, name, offset, bytes);
+}
+
+Bytes read_in_pieces(Backend& backend, const FileName& name, std::uint64_t offset, std::size_t size) {
+  Bytes out(size);
+  for (std::size_t at = 0; at < size; at += kPieceBytes) {
+    const auto piece = backend.get_range(name, offset + at, std::min(kPieceBytes, size - at));
+    if (piece) std::copy(piece->begin(), piece->end(), out.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  return out;
 }
 
 Result<WrittenParity> write_parity(const ParityPlace& place, const ParityHeader& header,
@@ -118,7 +135,7 @@ Result<WrittenParity> write_parity(const ParityPlace& place, const ParityHeader&
     if (stop.stop_requested()) return interrupted();
     on_pack();
     const auto file = get_named(place.backend, {FileKind::pack, pack.id.hex()});
-    if (!file && !is_damage(file.error())) return file.error();
+    if (!file && !is_damage(file.error()) && file.error().code() != ErrorCode::io) return file.error();
     if (!file || file->size() != pack.size) {
       out.unreadable.insert(pack.id);
       continue;

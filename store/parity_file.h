@@ -24,12 +24,13 @@ struct ParityPlace {
   const Key& key;  // of the checksums
 };
 
-using SectorChecksum = std::array<std::uint8_t, 8>;
+using SectorChecksum = std::array<std::uint8_t, kSectorChecksumBytes>;
 SectorChecksum sector_checksum(const Key& key, ByteView sector);
 
 class ParityFile {
  public:
-  // By either copy of the header; corrupt if there is none that can be read.
+  // By either copy of the header; corrupt if neither is right or most of the rest is missing, io if one
+  // cannot be read, and the other is not right.
   static Result<ParityFile> open(const ParityPlace& place, const FileInfo& file);
 
   const std::string& name() const { return name_; }
@@ -41,7 +42,7 @@ class ParityFile {
   std::uint64_t parity_offset() const;
   std::int64_t shift() const;
 
-  // As many bytes from there as the file has.
+  // As many bytes from there as the file has. What a disk cannot read is zeros.
   Result<Bytes> read(const ParityPlace& place, std::uint64_t offset, std::uint64_t size) const;
 
  private:
@@ -49,6 +50,9 @@ class ParityFile {
   std::uint64_t size_ = 0, header_bytes_ = 0;  // of a sealed copy
   ParityHeader header_;
 };
+
+// Where one place cannot be read, others may be: what cannot is zeros.
+Bytes read_in_pieces(Backend& backend, const FileName& name, std::uint64_t offset, std::size_t size);
 
 struct WrittenParity {
   std::optional<FileInfo> file;   // none if packs are unreadable; not yet durable

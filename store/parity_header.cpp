@@ -1,5 +1,6 @@
 #include "store/parity_header.h"
 
+#include "lib/base/check.h"
 #include "lib/base/wire.h"
 #include "store/reed_solomon.h"
 
@@ -39,7 +40,13 @@ std::uint64_t ParityHeader::data_bytes() const {
   return out;
 }
 
+std::uint64_t ParityHeader::stored_bytes() const {
+  return kSectorChecksumBytes * (data_sectors() + parity_sectors()) + parity_sectors() * sector_bytes;
+}
+
 ParityHeader plan_parity(std::vector<ParityHeader::Pack> packs, unsigned percent) {
+  std::set<ObjectId> names;
+  for (const ParityHeader::Pack& pack : packs) KIN_CHECK(names.insert(pack.id).second && pack.size > 0);
   ParityHeader out;
   out.percent = percent;
   out.packs = std::move(packs);
@@ -94,7 +101,7 @@ Result<ParityHeader> decode_parity_header(ByteView bytes) {
   const bool fits = out.sector_bytes >= kLeastSectorBytes && std::has_single_bit(out.sector_bytes) &&
                     out.stripes > 0 && out.positions > 0 && out.rows[0] > 0 &&
                     out.positions + out.rows[0] + out.rows[1] <= ReedSolomon::kMost &&
-                    out.parity_sectors() * out.sector_bytes <= kMostParityFileBytes;
+                    out.stored_bytes() <= kMostParityFileBytes;
   // Every position is taken, but for some of the last.
   if (!fits || out.data_sectors() > std::uint64_t{out.stripes} * out.positions ||
       out.data_sectors() <= std::uint64_t{out.stripes} * (out.positions - 1))

@@ -15,6 +15,8 @@
 
 namespace kin::store {
 
+inline constexpr std::size_t kSectorChecksumBytes = 8;
+
 // The two ways to put sectors together.
 inline constexpr std::size_t kParityLayouts = 2;
 
@@ -36,6 +38,8 @@ struct ParityHeader {
   std::uint64_t data_sectors() const;
   std::uint64_t parity_sectors() const { return std::uint64_t{stripes} * (rows[0] + rows[1]); }
   std::uint64_t data_bytes() const;
+  // In the file, with the checksums of all sectors.
+  std::uint64_t stored_bytes() const;
 
   // Of data sectors.
   unsigned position_of(std::uint64_t sector) const { return static_cast<unsigned>(sector / stripes); }
@@ -50,7 +54,8 @@ struct ParityHeader {
   bool operator==(const ParityHeader&) const = default;
 };
 
-// With `percent` of the packs' bytes as parity. Its packs are not empty, and have a byte or more.
+// With `percent` of the packs' bytes as parity. There is a pack, each has a byte or more, and none comes
+// twice.
 ParityHeader plan_parity(std::vector<ParityHeader::Pack> packs, unsigned percent);
 
 Bytes encode_parity_header(const ParityHeader& header);

@@ -14,8 +14,6 @@ namespace {
 
 // How many places are tried for what has moved to an unknown one: some tenths of a second for each pack.
 constexpr unsigned kMostPlacesTried = 1 << 18;
-// Of a pack that cannot be read in one go.
-constexpr std::size_t kPieceBytes = 16 << 10;
 
 class Healer {
  public:
@@ -27,7 +25,8 @@ class Healer {
         codes_{{{header_.positions, 0, header_.rows[0]},
                 {header_.positions, header_.rows[0], header_.rows[1]}}} {}
 
-  Result<void> run(const std::function<bool(const ObjectId& pack)>& is_wanted, const TakePack& take);
+  Result<std::set<ObjectId>> run(const std::function<bool(const ObjectId& pack)>& is_wanted,
+                                 const TakePack& take);
 
  private:
   // Of a damaged pack: where its sectors are, by how much they have moved.
@@ -50,6 +49,7 @@ class Healer {
   bool is_right(std::uint64_t sector, ByteView bytes) const;
   void solve();
   bool solve(std::size_t layout, std::uint32_t stripe, const std::vector<std::uint64_t>& sectors);
+  bool lacks_sectors(const Damaged& damaged) const;
   Result<std::optional<Bytes>> assemble(const Damaged& damaged);
 
   std::uint8_t* parity(std::size_t layout, std::uint32_t stripe, unsigned row) {
@@ -131,14 +131,7 @@ Result<Bytes> Healer::read_pack(const ParityHeader::Pack& pack) {
   // What is no file may be put right as well.
   if (is_damage(bytes.error())) return Bytes();
   if (bytes.error().code() != ErrorCode::io) return std::move(bytes).error();
-  // A disk that cannot read one place may read the others.
-  Bytes out(static_cast<std::size_t>(pack.size));
-  for (std::size_t at = 0; at < out.size(); at += kPieceBytes) {
-    if (stop_.stop_requested()) return interrupted();
-    const auto piece = place_.backend.get_range(name, at, std::min(kPieceBytes, out.size() - at));
-    if (piece) std::copy(piece->begin(), piece->end(), out.begin() + static_cast<std::ptrdiff_t>(at));
-  }
-  return out;
+  return read_in_pieces(place_.backend, name, 0, static_cast<std::size_t>(pack.size));
 }
 
 void Healer::add_pack(const ParityHeader::Pack& pack, std::uint64_t first_sector, ByteView bytes) {
@@ -247,11 +240,15 @@ void Healer::solve() {
   }
 }
 
+bool Healer::lacks_sectors(const Damaged& damaged) const {
+  for (std::size_t i = 0; i < damaged.shifts.size(); ++i)
+    if (!damaged.shifts[i] && !healed_.contains(damaged.first_sector + i)) return true;
+  return false;
+}
+
 // None if some of it is lost for good.
 Result<std::optional<Bytes>> Healer::assemble(const Damaged& damaged) {
   const auto none = std::optional<Bytes>();
-  for (std::size_t i = 0; i < damaged.shifts.size(); ++i)
-    if (!damaged.shifts[i] && !healed_.contains(damaged.first_sector + i)) return none;
   KIN_TRY_ASSIGN(const Bytes bytes, read_pack(damaged.pack));
   Bytes out;
   out.reserve(static_cast<std::size_t>(damaged.pack.size));
@@ -269,24 +266,33 @@ Result<std::optional<Bytes>> Healer::assemble(const Damaged& damaged) {
   return std::optional(std::move(out));
 }
 
-Result<void> Healer::run(const std::function<bool(const ObjectId& pack)>& is_wanted, const TakePack& take) {
+Result<std::set<ObjectId>> Healer::run(const std::function<bool(const ObjectId& pack)>& is_wanted,
+                                       const TakePack& take) {
+  std::set<ObjectId> lost;
   KIN_TRY(read_checksums());
   KIN_TRY(read_parity());
   KIN_TRY(read_packs());
   solve();
   for (const Damaged& damaged : damaged_) {
+    if (lacks_sectors(damaged)) {
+      lost.insert(damaged.pack.id);
+      continue;
+    }
     if (!is_wanted(damaged.pack.id)) continue;
     KIN_TRY_ASSIGN(std::optional<Bytes> bytes, assemble(damaged));
-    if (bytes) KIN_TRY(take(damaged.pack.id, *std::move(bytes)));
+    if (bytes)
+      KIN_TRY(take(damaged.pack.id, *std::move(bytes)));
+    else
+      lost.insert(damaged.pack.id);
   }
-  return {};
+  return lost;
 }
 
 }  // namespace
 
-Result<void> heal_from_parity(const ParityPlace& place, const ParityFile& file,
-                              const std::function<bool(const ObjectId& pack)>& is_wanted,
-                              const TakePack& take, const std::stop_token& stop) {
+Result<std::set<ObjectId>> heal_from_parity(const ParityPlace& place, const ParityFile& file,
+                                            const std::function<bool(const ObjectId& pack)>& is_wanted,
+                                            const TakePack& take, const std::stop_token& stop) {
   return Healer(place, file, stop).run(is_wanted, take);
 }
 

@@ -97,7 +97,11 @@ Result<void> Prune::find_needless(const std::stop_token& stop) {
   std::set<ObjectId> indexed;
   for (const BlockUse::Pack& pack : use_->packs()) {
     indexed.insert(pack.id);
-    const bool is_there = packs_.contains(pack.id);
+    bool is_there = packs_.contains(pack.id);
+    if (pack.is_needed && !is_there) {
+      KIN_TRY_ASSIGN(is_there, heal(pack.id, stop));
+      if (is_there) packs_.emplace(pack.id, pack.size);
+    }
     if (pack.is_needed && !is_there)
       return Error(ErrorCode::corrupt, fmt::format("pack {} is missing, and snapshots need it (kin check "
                                                    "tells which)",
@@ -144,7 +148,7 @@ Result<void> Prune::rewrite(const std::set<ObjectId>& packs, const std::stop_tok
   for (const auto& [id, blocks] : use_->needed_blocks(packs)) {
     on_progress_("rewriting packs", done++, packs.size());
     if (stop.stop_requested()) return Error(ErrorCode::cancelled, "interrupted");
-    KIN_TRY(rewrite_pack(id, blocks));
+    KIN_TRY(rewrite_pack(id, blocks, stop));
   }
   KIN_TRY(groups_.flush());
   report_.moved_bytes += groups_.stored_bytes();
@@ -159,8 +163,18 @@ Result<void> Prune::rewrite(const std::set<ObjectId>& packs, const std::stop_tok
   return {};
 }
 
-Result<void> Prune::rewrite_pack(const ObjectId& id, const std::vector<BlockRef>& blocks) {
-  KIN_TRY_ASSIGN(const Bytes file, repository_.backend().get({FileKind::pack, id.hex()}));
+// What could be healed if there were room for it is a reason to remove nothing.
+Result<bool> Prune::heal(const ObjectId& pack, const std::stop_token& stop) {
+  if (options_.dry_run) return repository_.heal(pack, stop) != Repository::Healed::no;
+  return repository_.heal_on_disk(pack, stop);
+}
+
+Result<void> Prune::rewrite_pack(const ObjectId& id, const std::vector<BlockRef>& blocks,
+                                 const std::stop_token& stop) {
+  const FileName name{FileKind::pack, id.hex()};
+  // Where it is damaged beyond that, its needed blocks may be sound.
+  if (!get_named(repository_.backend(), name)) KIN_TRY(heal(id, stop));
+  KIN_TRY_ASSIGN(const Bytes file, repository_.backend().get(name));
   KIN_TRY_ASSIGN(const Salt salt, read_pack_prefix(file));
   for (const BlockRef& at : blocks) {
     if (at.offset > file.size() || at.stored_size > file.size() - at.offset)
@@ -275,13 +289,13 @@ Result<void> Prune::spare_what_is_new(const std::stop_token& stop) {
   return {};
 }
 
-// Before anything goes: a pack that is missing from its set takes of the parity that the others may need.
+// Before anything goes: a pack that is missing from its set takes of the parity that the others may need. One
+// that is only marked keeps its parity: its snapshot may come back.
 Result<void> Prune::renew_parity(const std::stop_token& stop) {
   ParityOptions options;
   options.percent = repository_.config().parity_percent;
   if (options.percent == 0) return {};
   options.leaving = marks_.sweeping;
-  for (const auto& [id, marked] : marks_.packs) options.leaving.insert(id);
   auto renewed = update_parity(repository_, options, {[](const std::string&) {}, on_progress_}, stop);
   if (renewed)
     report_.parity = *std::move(renewed);
@@ -325,7 +339,8 @@ Result<void> Prune::sweep(const std::stop_token& stop) {
     if (!std::includes(segments.begin(), segments.end(), segments_now.begin(), segments_now.end()))
       KIN_TRY(repository_.drop_from_index(gone, stop));
   }
-  marks_.sweeping.clear();
+  // Where they still are in parity, who next makes it anew has to know that they are gone by right.
+  if (!report_.parity_failed) marks_.sweeping.clear();
   KIN_TRY(put_marks(backend, repository_.sealer(), marks_));
   for (const std::string& name : before_.names) KIN_TRY(backend.remove({FileKind::mark, name}));
   return backend.remove({FileKind::mark, mark_name_});

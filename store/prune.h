@@ -59,7 +59,9 @@ class Prune {
   Result<void> find_needless(const std::stop_token& stop);
   std::set<ObjectId> choose_sparse() const;
   Result<void> rewrite(const std::set<ObjectId>& packs, const std::stop_token& stop);
-  Result<void> rewrite_pack(const ObjectId& id, const std::vector<BlockRef>& blocks);
+  Result<bool> heal(const ObjectId& pack, const std::stop_token& stop);  // is it there now?
+  Result<void> rewrite_pack(const ObjectId& id, const std::vector<BlockRef>& blocks,
+                            const std::stop_token& stop);
   Result<void> regroup(const BlockRef& at, const OpenedBlock& block, const BlockContent& content);
   void plan();
   Result<void> say_it();

@@ -56,13 +56,15 @@ Result<BlocksByPack> listed_blocks(Repository& repository, const std::set<Object
 }
 
 // Which objects of damaged packs are in others as well, where they can be read: those need not be stored
-// again, and are not lost.
+// again, and are not lost. A pack that is marked to be removed is no place to rely on, for a prune may be
+// about to; but what is nowhere else is not lost, and the next prune finds it needed.
 class OtherPlaces {
  public:
-  OtherPlaces(Repository& repository, const std::set<ObjectId>& bad) : repository_(repository), bad_(bad) {}
+  OtherPlaces(Repository& repository, const std::set<ObjectId>& bad, Marks marks)
+      : repository_(repository), bad_(bad), marks_(std::move(marks)) {}
 
   Result<void> find(const BlocksByPack& damaged);
-  Result<bool> have_all(const std::vector<ObjectId>& objects);
+  Result<bool> have_all(const std::vector<ObjectId>& objects, bool also_marked = false);
   void add(const std::vector<BlockObject>& objects) {
     for (const BlockObject& object : objects) sound_.insert(object.id);
   }
@@ -72,12 +74,17 @@ class OtherPlaces {
     BlockRef block;
     std::optional<ObjectId> base;
   };
-  Result<bool> is_sound(const Place& place);
+  Result<bool> is_sound(const Place& place, bool also_marked);
   // Not by way of what may be dropped.
-  Result<bool> leans_on_good_packs(std::optional<ObjectId> base);
+  Result<bool> leans_on_good_packs(std::optional<ObjectId> base, bool also_marked);
+  bool is_good(const ObjectId& pack, bool also_marked) const {
+    return !bad_.contains(pack) && !marks_.sweeping.contains(pack) &&
+           (also_marked || !marks_.packs.contains(pack));
+  }
 
   Repository& repository_;
   const std::set<ObjectId>& bad_;
+  const Marks marks_;
   std::unordered_multimap<ObjectId, Place, ObjectIdHash> places_;
   std::unordered_set<ObjectId, ObjectIdHash> sound_;
 };
@@ -90,7 +97,7 @@ Result<void> OtherPlaces::find(const BlocksByPack& damaged) {
     for (const IndexObject& object : segment.objects) {
       const IndexBlock& block = segment.blocks[object.block];
       const ObjectId& pack = segment.packs[block.pack].id;
-      if (bad_.contains(pack) || !wanted.contains(object.id)) continue;
+      if (!is_good(pack, true) || !wanted.contains(object.id)) continue;
       places_.emplace(object.id,
                       Place{{pack, block.range.offset, block.range.size, block.content_size}, block.base});
     }
@@ -98,34 +105,35 @@ Result<void> OtherPlaces::find(const BlocksByPack& damaged) {
   });
 }
 
-Result<bool> OtherPlaces::leans_on_good_packs(std::optional<ObjectId> base) {
+Result<bool> OtherPlaces::leans_on_good_packs(std::optional<ObjectId> base, bool also_marked) {
   for (unsigned depth = 0; base; ++depth) {
     if (depth == kMostChain) return false;
     KIN_TRY_ASSIGN(const std::optional<Location> location, repository_.find_location(*base));
-    if (!location || bad_.contains(location->pack)) return false;
+    if (!location || !is_good(location->pack, also_marked)) return false;
     base = location->base;
   }
   return true;
 }
 
-Result<bool> OtherPlaces::is_sound(const Place& place) {
-  KIN_TRY_ASSIGN(const bool leans_well, leans_on_good_packs(place.base));
+Result<bool> OtherPlaces::is_sound(const Place& place, bool also_marked) {
+  if (!is_good(place.block.pack, also_marked)) return false;
+  KIN_TRY_ASSIGN(const bool leans_well, leans_on_good_packs(place.base, also_marked));
   if (!leans_well) return false;
   const auto content = repository_.load_block(place.block);
   if (!content && !is_damage(content.error())) return content.error();
   return content.has_value();
 }
 
-Result<bool> OtherPlaces::have_all(const std::vector<ObjectId>& objects) {
+Result<bool> OtherPlaces::have_all(const std::vector<ObjectId>& objects, bool also_marked) {
   for (const ObjectId& id : objects) {
     if (sound_.contains(id)) continue;
     const auto [begin, end] = places_.equal_range(id);
     bool sound = false;
     for (auto at = begin; at != end && !sound; ++at) {
-      KIN_TRY_ASSIGN(sound, is_sound(at->second));
+      KIN_TRY_ASSIGN(sound, is_sound(at->second, also_marked));
     }
     if (!sound) return false;
-    sound_.insert(id);
+    if (!also_marked) sound_.insert(id);
   }
   return !objects.empty();
 }
@@ -152,8 +160,13 @@ Result<void> save_blocks(Repository& repository, ByteView pack, const BlocksByPa
     }
     auto block = open_sound_block(repository, pack, offset, listed.size);
     if (!block && !is_damage(block.error())) return std::move(block).error();
-    ++(block ? out.saved_blocks : out.lost_blocks);
-    if (!block || dry_run) continue;
+    if (!block) {
+      KIN_TRY_ASSIGN(const bool is_marked, others.have_all(listed.objects, true));
+      ++(is_marked ? out.doubled_blocks : out.lost_blocks);
+      continue;
+    }
+    ++out.saved_blocks;
+    if (dry_run) continue;
     // One that leans on what is elsewhere, in a circle perhaps, is no place to rely on.
     if (!block->header.base) others.add(block->header.objects);
     KIN_TRY(repository.append({std::move(block->header), std::move(block->payload)}));
@@ -166,6 +179,13 @@ Result<std::set<ObjectId>> find_bad_packs(Repository& repository, bool dry_run,
                                           const RepairObserver& observer, const std::stop_token& stop,
                                           PackRepair& out) {
   Backend& backend = repository.backend();
+  // What could be healed if there were room for it is not bad.
+  const auto heal = [&](const ObjectId& pack) -> Result<bool> {
+    if (!dry_run) return repository.heal_on_disk(pack, stop);
+    const bool is_healed = repository.heal(pack, stop) != Repository::Healed::no;
+    if (is_healed) ++out.healed;
+    return is_healed;
+  };
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend.list(FileKind::pack));
   std::set<ObjectId> there, bad;
   for (const FileInfo& file : files) {
@@ -177,15 +197,18 @@ Result<std::set<ObjectId>> find_bad_packs(Repository& repository, bool dry_run,
     out.bytes += file.size;
     const auto read = get_named(backend, {FileKind::pack, file.name});
     if (read || read.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
+    if (!is_damage(read.error()) && read.error().code() != ErrorCode::io) return read.error();
+    KIN_TRY_ASSIGN(const bool is_healed, heal(id));
+    if (is_healed) continue;
     if (!is_damage(read.error())) return read.error();
-    if (!dry_run && repository.heal(id) == Repository::Healed::on_disk) continue;
     observer.on_found(read.error().message());
     bad.insert(id);
     ++out.damaged;
   }
   for (const IndexPack& pack : repository.index().packs()) {
     if (there.contains(pack.id)) continue;
-    if (!dry_run && repository.heal(pack.id) == Repository::Healed::on_disk) continue;
+    KIN_TRY_ASSIGN(const bool is_healed, heal(pack.id));
+    if (is_healed) continue;
     observer.on_found(FileName{FileKind::pack, pack.id.hex()}.text() + " is missing");
     bad.insert(pack.id);
     ++out.missing;
@@ -212,7 +235,9 @@ Result<void> give_up(Repository& repository, const std::set<ObjectId>& packs,
 Result<void> replace_packs(Repository& repository, std::set<ObjectId> packs, bool dry_run,
                            const RepairObserver& observer, const std::stop_token& stop, PackRepair& out) {
   KIN_TRY_ASSIGN(const BlocksByPack blocks, listed_blocks(repository, packs));
-  OtherPlaces others(repository, packs);
+  KIN_TRY_ASSIGN(StoredMarks stored,
+                 read_marks(repository.backend(), repository.sealer(), [](const Error&) {}));
+  OtherPlaces others(repository, packs, std::move(stored.marks));
   KIN_TRY(others.find(blocks));
   std::set<ObjectId> there;
   std::uint64_t done = 0;
@@ -268,7 +293,7 @@ Result<PackRepair> repair_packs(Repository& repository, bool dry_run, const Repa
   PackRepair out;
   KIN_TRY(repository.refresh_index());  // a prune may have removed packs since
   KIN_TRY_ASSIGN(std::set<ObjectId> bad, find_bad_packs(repository, dry_run, observer, stop, out));
-  out.healed = repository.healed_packs().size();
+  if (!dry_run) out.healed = repository.healed_packs().size();  // also before, and with others
   KIN_TRY_ASSIGN(std::set<ObjectId> baseless, packs_without_bases(repository, observer, stop));
   bad.merge(baseless);
   // Without them, blocks of others may lack their base; and so on, up the chains.

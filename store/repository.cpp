@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 
 namespace kin::store {
@@ -18,6 +19,12 @@ constexpr std::int64_t kSecondsPerSync = 10;
 
 std::size_t slot_for(const EncodedBlock& block) {
   return is_metadata(block.header.objects.front().kind) ? 1 : 0;
+}
+
+// By a clock that nobody sets.
+std::int64_t seconds_passed() {
+  return std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 // Empty if there is none.
@@ -118,6 +125,8 @@ Repository::Repository(std::unique_ptr<Backend> backend, Config config, const Ke
       on_cache_lost_(options.on_cache_lost),
       on_healed_(options.on_healed),
       heals_(options.heal),
+      may_put_back_(options.put_back),
+      most_healed_bytes_(options.healed_bytes),
       cache_(options.block_cache_bytes) {}
 
 Repository::~Repository() = default;
@@ -299,7 +308,7 @@ void Repository::abandon(OpenPack& pack) {
 }
 
 Result<void> Repository::checkpoint() {
-  const std::int64_t seconds = now().seconds;
+  const std::int64_t seconds = seconds_passed();
   if (unsynced_packs_ < kPacksPerSync && seconds - last_sync_seconds_ < kSecondsPerSync) return {};
   KIN_TRY(backend_->sync());
   unsynced_packs_ = 0;
@@ -387,7 +396,7 @@ Result<std::size_t> Repository::begin_writing(const std::stop_token& stop) {
     KIN_TRY_ASSIGN(adopted, adopt_packs(stop));
   }
   KIN_TRY(find_lost_packs());
-  heal_lost_packs();
+  heal_lost_packs(stop);
   KIN_TRY(fill_features(stop));
   bool has_marks = !marks_.packs.empty() || !marks_.sweeping.empty();
   if (!has_marks && !lost_packs().empty()) {
@@ -398,7 +407,7 @@ Result<std::size_t> Repository::begin_writing(const std::stop_token& stop) {
   MutexLock lock(mutex_);
   KIN_TRY(mark_unclean());
   began_writing_ = true;
-  last_sync_seconds_ = now().seconds;
+  last_sync_seconds_ = seconds_passed();
   return adopted;
 }
 
@@ -467,12 +476,12 @@ Result<void> Repository::read_marks_at_open() {
 // then look for what prunes have said. So one of the two sees the other.
 Result<void> Repository::require_unswept(const Snapshot& snapshot, std::uint64_t last_sweep) {
   KIN_TRY_ASSIGN(const std::set<std::string> names, list_marks(*backend_));
+  // Numbers tell nothing where the marks are others: a prune that found none, or none that it could read,
+  // began to count again; and of one that gave up, another may have the number since.
   if (names == mark_names_ && last_sweep == marks_.last_sweep) return {};
   std::optional<Error> unreadable;
   KIN_TRY_ASSIGN(const StoredMarks now,
                  read_marks(*backend_, sealer_, [&](const Error& error) { unreadable = error; }));
-  // Of a prune that was at work when this was opened, and gave up, another may have the number since.
-  if (now.marks.last_sweep <= last_sweep && marks_.sweeping.empty() && !unreadable) return {};
   const auto swept = [](const std::string& why) {
     return Error(ErrorCode::busy,
                  "a prune removed some of what the snapshot needs while it was made; run it again" + why);

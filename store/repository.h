@@ -46,7 +46,11 @@ struct OpenOptions {
   // Told of packs that were damaged or missing and are healed, and whether they could be put back. Any thread
   // may call it.
   std::function<void(const ObjectId& pack, const Result<void>& put_back)> on_healed;
-  bool heal = true;  // where there is parity for it
+  bool heal = true;      // where there is parity for it
+  bool put_back = true;  // what is healed; else it is in memory only
+  // Of healed packs that cannot be put back, as on a medium that is read-only. What was asked for last is
+  // kept, however large.
+  std::size_t healed_bytes = 64 << 20;
   std::size_t block_cache_bytes = 16 << 20;
   // Of features, and of cuts. Others are for studies, in repositories that nobody will open again.
   std::size_t window_bytes = Scanner::kWindowBytes;
@@ -131,7 +135,12 @@ class Repository : public BlockStore {
   // back. begin_writing() does so with all that are lost.
   ParityPlace parity_place();
   enum class Healed { no, in_memory, on_disk };  // in memory: it cannot be written, but is read from there
-  Healed heal(const ObjectId& pack);  // and what else is damaged of the packs that have parity together
+  // And what else is damaged of the packs that have parity together; unless it cannot be put back, when only
+  // so much is kept as memory allows.
+  Healed heal(const ObjectId& pack, const std::stop_token& stop = {});
+  // Is it whole now where it belongs? An error if it could be healed, but not be put there: then nobody
+  // should give it up.
+  Result<bool> heal_on_disk(const ObjectId& pack, const std::stop_token& stop = {});
   std::set<ObjectId> healed_packs();  // since this was opened, and on disk
   // Of what is written from now on. Who has the repository open does not see it.
   Result<void> set_parity_percent(unsigned percent);
@@ -152,7 +161,9 @@ class Repository : public BlockStore {
 
   Result<IndexSegment> load_index_segment(const std::string& name);
   // A new index from the packs alone; the old segments are removed after the new ones are durable.
-  // `on_damage` is told of packs that cannot be read to their end; what precedes the damage is indexed.
+  // Packs that parity can heal are healed first; if they cannot be put back, that is an error, and the old
+  // index stays. `on_damage` is told of packs that cannot be read to their end; what precedes the damage is
+  // indexed.
   struct RebuildStats {
     std::uint64_t packs = 0, blocks = 0, objects = 0, damaged_packs = 0;
   };
@@ -208,6 +219,7 @@ class Repository : public BlockStore {
   Result<void> write_unindexed() KIN_REQUIRES(mutex_);
   Result<std::size_t> adopt_packs(const std::stop_token& stop);
   Result<void> put_index_segments(IndexSegment& segment);  // which is empty then
+  Result<void> heal_for_index(const std::vector<FileInfo>& segments);
   Result<void> drop_removed_packs(const std::vector<FileInfo>& packs);
   Result<void> read_marks_at_open();
   // Of a snapshot that is there: a prune that has not seen it, later than this sweep, may have removed some
@@ -216,9 +228,12 @@ class Repository : public BlockStore {
   bool is_lost(const ObjectId& pack) const;   // or about to be removed
   bool is_whole(const ObjectId& pack) const;  // by its name; reads all of it
   void lose(const ObjectId& pack);
-  void heal_lost_packs();
+  void heal_lost_packs(const std::stop_token& stop);
   std::shared_ptr<const Bytes> healed_pack(const ObjectId& pack) const;  // null if it is not in memory
-  Healed keep_healed(const ObjectId& pack, Bytes bytes) KIN_REQUIRES(heal_mutex_);
+  Result<void> put_back(const ObjectId& pack, ByteView bytes);
+  Healed keep_healed(const ObjectId& pack, Bytes bytes, const ObjectId& asked_for) KIN_REQUIRES(heal_mutex_);
+  void keep_in_memory(const ObjectId& pack, Bytes bytes, const ObjectId& asked_for) KIN_REQUIRES(mutex_);
+  std::size_t healed_bytes() const KIN_REQUIRES(mutex_);
   // Its chain is there to the end, and no pack of it is lost; at this place, or at another that the object
   // has.
   Result<bool> is_sound_at(const Location& location);
@@ -259,7 +274,8 @@ class Repository : public BlockStore {
   const std::string cache_directory_;  // of this repository; empty: none
   const std::function<void(const Error&)> on_cache_lost_;
   const std::function<void(const ObjectId&, const Result<void>&)> on_healed_;
-  const bool heals_;
+  const bool heals_, may_put_back_;
+  const std::size_t most_healed_bytes_;
   std::atomic<bool> cache_lost_ = false;          // and told
   std::unique_ptr<RepositoryFeatures> features_;  // made when first asked for
   bool came_second_ = false;                      // another process has the feature store
@@ -275,8 +291,16 @@ class Repository : public BlockStore {
   std::shared_mutex recovery_mutex_;
   Mutex heal_mutex_;  // before mutex_, where both are
   std::set<ObjectId> healed_on_disk_ KIN_GUARDED_BY(heal_mutex_);
+  bool puts_back_ KIN_GUARDED_BY(heal_mutex_) = true;  // as far as is known
+  // By the parity file: what was damaged, and is not healed by it.
+  std::map<std::string, std::set<ObjectId>> tried_in_vain_ KIN_GUARDED_BY(heal_mutex_);
   mutable Mutex mutex_;
-  std::map<ObjectId, std::shared_ptr<const Bytes>> healed_ KIN_GUARDED_BY(mutex_);  // and not put back
+  struct HealedPack {
+    std::shared_ptr<const Bytes> bytes;
+    std::uint64_t number = 0;  // as they came
+  };
+  std::map<ObjectId, HealedPack> healed_ KIN_GUARDED_BY(mutex_);  // and not put back
+  std::uint64_t next_healed_ KIN_GUARDED_BY(mutex_) = 0;
   std::set<ObjectId> beyond_healing_ KIN_GUARDED_BY(mutex_);
   bool began_writing_ KIN_GUARDED_BY(mutex_) = false;
   bool marked_unclean_ KIN_GUARDED_BY(mutex_) = false;

@@ -254,11 +254,34 @@ Result<void> Repository::drop_removed_packs(const std::vector<FileInfo>& packs) 
   return gone.empty() ? Result<void>() : drop_from_index(gone, {});
 }
 
+// What is not there when the packs are listed is in no index any more, and then nobody misses it: the next
+// who makes parity would take it for pruned. So what these segments or parity name is healed first.
+Result<void> Repository::heal_for_index(const std::vector<FileInfo>& segments) {
+  std::map<ObjectId, std::uint64_t> named, there;
+  for (const FileInfo& file : segments)
+    if (const auto segment = load_index_segment(file.name))
+      for (const IndexPack& pack : segment->packs) named[pack.id] = pack.size;
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> parity, backend_->list(FileKind::parity));
+  for (const FileInfo& file : parity)
+    if (const auto opened = ParityFile::open(parity_place(), file))
+      for (const ParityHeader::Pack& pack : opened->header().packs) named[pack.id] = pack.size;
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> packs, backend_->list(FileKind::pack));
+  for (const FileInfo& pack : packs) there.emplace(*ObjectId::from_hex(pack.name), pack.size);
+  KIN_TRY_ASSIGN(const StoredMarks stored, read_marks(*backend_, sealer_, [](const Error&) {}));
+  for (const auto& [id, size] : named) {
+    const auto at = there.find(id);
+    if ((at != there.end() && at->second == size) || stored.marks.condemns(id)) continue;
+    if (at == there.end() || !is_whole(id)) KIN_TRY(heal_on_disk(id));
+  }
+  return {};
+}
+
 Result<Repository::RebuildStats> Repository::rebuild_index(
     const std::function<void(const Error&)>& on_damage,
     const std::function<void(std::size_t, std::size_t)>& on_progress) {
   KIN_TRY(require_writable());
   KIN_TRY_ASSIGN(const std::vector<FileInfo> old_segments, backend_->list(FileKind::index));
+  KIN_TRY(heal_for_index(old_segments));
   KIN_TRY_ASSIGN(std::vector<FileInfo> packs, backend_->list(FileKind::pack));
   std::sort(packs.begin(), packs.end(), [](const FileInfo& a, const FileInfo& b) { return a.name < b.name; });
   RebuildStats stats;
@@ -266,22 +289,31 @@ Result<Repository::RebuildStats> Repository::rebuild_index(
   std::map<std::string, std::set<std::uint64_t>> damaged;  // packs, and where the blocks are that were found
   for (const FileInfo& pack : packs) {
     const auto number = static_cast<std::uint32_t>(segment.packs.size());
-    segment.packs.push_back({*ObjectId::from_hex(pack.name), pack.size});
+    const ObjectId id = *ObjectId::from_hex(pack.name);
+    segment.packs.push_back({id, pack.size});
     std::set<std::uint64_t> found;
-    const auto scanned =
-        scan_pack(sealer_, *backend_, pack, [&](const BlockHeader& header, BlockRange range) -> Result<void> {
-          segment.add_block(number, header, range);
-          found.insert(range.offset);
-          ++stats.blocks;
-          stats.objects += header.objects.size();
-          return {};
-        });
+    const auto scan = [&] {
+      return scan_pack(sealer_, *backend_, pack,
+                       [&](const BlockHeader& header, BlockRange range) -> Result<void> {
+                         // What preceded the damage is there already.
+                         if (!found.insert(range.offset).second) return {};
+                         segment.add_block(number, header, range);
+                         ++stats.blocks;
+                         stats.objects += header.objects.size();
+                         return {};
+                       });
+    };
+    auto scanned = scan();
+    if (!scanned && scanned.error().code() != ErrorCode::not_found) {
+      KIN_TRY_ASSIGN(const bool is_healed, heal_on_disk(id));
+      if (is_healed) scanned = scan();
+    }
     if (!scanned && scanned.error().code() == ErrorCode::not_found) continue;  // removed since it was listed
     if (!scanned && scanned.error().code() != ErrorCode::corrupt) return scanned.error();
     if (!scanned) {
       ++stats.damaged_packs;
       damaged[pack.name] = found;
-      lose_damaged(segment.packs.back().id);
+      lose_damaged(id);
       on_damage(scanned.error());
     }
     on_progress(++stats.packs, packs.size());

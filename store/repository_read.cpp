@@ -72,7 +72,7 @@ Result<Bytes> Repository::read_pack(const ObjectId& id, std::uint64_t offset, st
 std::shared_ptr<const Bytes> Repository::healed_pack(const ObjectId& pack) const {
   MutexLock lock(mutex_);
   const auto healed = healed_.find(pack);
-  return healed == healed_.end() ? nullptr : healed->second;
+  return healed == healed_.end() ? nullptr : healed->second.bytes;
 }
 
 Result<BlockHeader> Repository::block_header(const BlockRef& block) {

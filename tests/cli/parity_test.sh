@@ -27,6 +27,10 @@ for seed in 1 2; do
   done
 done
 
+rm -rf copy; cp -a repo copy; run 0 -r copy damage --yes --seed 1 --kind drop
+run 0 --no-cache -r copy --json check; [ "$(field healed_packs)" = 1 ] && [ "$(field bare_packs)" = 0 ] || fail "another count"
+rm -r copy/parity; run 0 --no-cache -r copy --json check; [ "$(field bare_packs)" = 24 ] || fail "another count"
+
 # So does a restore, and a backup, which then stores nothing again.
 largest() { find copy/packs -type f -printf '%s %p\n' | sort -n | tail -n 1 | cut -d' ' -f2; }
 rm -rf copy; cp -a repo copy; pack=$(largest); rm "$pack"
@@ -35,7 +39,10 @@ says "pack $(basename "$pack" | cut -c1-8) was damaged or missing, and is healed
 same tree back/tree; healed
 rm "$(largest)"; run 0 --no-cache -r copy backup tree; says 'healed from parity'
 run 0 --no-cache -r copy check --read-data
-rm "$(largest)"; run 0 --no-cache -r copy repair packs; says '1 pack healed'
+rm "$(largest)"; cp -a copy/packs before
+run 0 --no-cache -r copy repair packs -n; says '1 pack would be healed'; says '0 missing'
+diff -r copy/packs before || fail "a dry run wrote packs"; rm -r before
+run 0 --no-cache -r copy repair packs; says '1 pack healed'
 # Beyond what there is parity for, the damage is told as ever.
 find copy/packs -type f -size +50k -print0 | head -z -n 6 | xargs -0 rm
 run 13 --no-cache -r copy check; says 'is missing'
@@ -55,6 +62,14 @@ run 2 -r copy parity add 101%
 run 0 -r copy parity remove; [ "$(bytes)" = 0 ] || fail "parity is left"
 run 2 -r copy parity add; says 'how much'
 run 0 -r copy backup tree; run 0 -r copy check --read-data
+
+# Who waits for another goes by what that one leaves, not by what there was before.
+rm -rf copy other; cp -a repo copy; cp -a repo other; run 0 -r other parity remove
+exec 9<copy; flock 9
+"$KIN" -r copy parity add >out 2>err 9<&- & waiting=$!
+sleep 1; cp other/config copy/config; exec 9<&-
+code=0; wait $waiting || code=$?
+[ "$code" = 2 ] && says 'how much' || fail "it did not see that parity was removed"
 
 # After a prune, nothing lacks of what parity is of.
 head -c 100000 /dev/urandom >"tree/random 1"; run 0 -r repo backup tree

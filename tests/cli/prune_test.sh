@@ -14,7 +14,7 @@ for day in 1 2 3 4 5 6; do
   head -c 200000 /dev/urandom >"tree/of day $day"; rm -f "tree/of day $((day - 1))"
   seq 1 3000 | sed "s/^7$day/changed on $day/" >tree/changing
   for i in $(seq 40); do echo "a small file, number $i, of day $((day > 3 ? day : 1))" >"tree/small $i"; done
-  run 0 -r repo backup --time "2026-10-0$day 12:00" tree
+  run 0 -r repo backup --time "2020-10-0$day 12:00" tree
   rm -rf "as of $day"; cp -a tree "as of $day"
 done
 run 0 -r repo prune -n; says '0 packs'
@@ -40,7 +40,7 @@ run 0 -r repo check --read-data
 for day in 5 6; do
   id=$("$KIN" --json -r repo snapshots | python3 -c 'import json,sys
 rows = [json.loads(line) for line in sys.stdin]
-print([row["id"] for row in rows if row.get("time", "").startswith(f"2026-10-0{sys.argv[1]}")][0])' "$day")
+print([row["id"] for row in rows if row.get("time", "").startswith(f"2020-10-0{sys.argv[1]}")][0])' "$day")
   run 0 -r repo restore "$id" --target "back $day"; same "as of $day" "back $day/tree"
 done
 

@@ -12,6 +12,7 @@
 #include "tests/support/temp_dir.h"
 
 #include <catch2/catch.hpp>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <atomic>
@@ -318,6 +319,19 @@ TEST_CASE("what is not synced is invisible to others, and what is synced is not"
 
   require_ok(other->remove(pack(1)));
   CHECK(code_of(backend->get(pack(1))) == ErrorCode::not_found);
+}
+
+TEST_CASE("what is put durably is there for others without a sync", "[backend]") {
+  FOR_EACH_BACKEND();
+  if (!place.shared()) return;
+  require_ok(backend->put_durably(pack(1), as_bytes("one")));
+  const std::unique_ptr<Backend> other = place.open();
+  CHECK(as_text(value_of(other->get(pack(1)))) == "one");
+  CHECK(as_text(value_of(backend->get(pack(1)))) == "one");
+  require_ok(other->put_durably(pack(1), as_bytes("two")));
+  CHECK(as_text(value_of(backend->get(pack(1)))) == "two");
+  require_ok(backend->sync());
+  CHECK(as_text(value_of(backend->get(pack(1)))) == "two");
 }
 
 TEST_CASE("what is not synced goes away with its backend", "[backend]") {
@@ -700,6 +714,25 @@ TEST_CASE("a sync that failed can be tried again, and loses nothing", "[backend]
   LocalBackend other(directory.path());
   CHECK(other.get(pack(1)).has_value());
   CHECK(other.get(name(FileKind::snapshot, 1)).has_value());
+}
+
+TEST_CASE("what cannot be put durably hinders no sync", "[backend][local]") {
+  const TempDir directory;
+  LocalBackend backend(directory.path());
+  require_ok(backend.put(pack(1), as_bytes("one")));
+  // A folder that is not empty, in the file's place.
+  const std::string in_the_way =
+      fmt::format("{}/packs/{}/{}", directory.path(), pack(2).name.substr(0, 2), pack(2).name);
+  std::filesystem::create_directories(in_the_way + "/x");
+  CHECK_FALSE(backend.put_durably(pack(2), as_bytes("two")));
+  CHECK_FALSE(LocalBackend(directory.path()).get(pack(1)));
+  require_ok(backend.sync());
+  CHECK(as_text(value_of(LocalBackend(directory.path()).get(pack(1)))) == "one");
+  CHECK(code_of(backend.get(pack(2))) == ErrorCode::corrupt);
+  std::size_t left = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory / "tmp"))
+    left += entry.is_regular_file();
+  CHECK(left == 0);
 }
 
 TEST_CASE("the faulty disk forgets what was not synced when it crashes", "[backend][faulty]") {

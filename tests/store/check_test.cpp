@@ -136,6 +136,25 @@ TEST_CASE("the pack that was longest not read comes first", "[repository][check]
   CHECK(*stats.oldest_check < 1'700'000'100);
 }
 
+TEST_CASE("a pack that was read while the clock was ahead has its turn as if it never had been",
+          "[repository][check]") {
+  PackedSnapshots sample(2);
+  TempDir cache;
+  const auto repository = value_of(open_repository(sample.disk().open(), cache.path()));
+  require_ok(repository->refresh_index());
+  const auto packs = sample.disk().names(FileKind::pack);
+  const std::int64_t ahead = now().seconds + 100'000'000;
+  for (const FileName& pack : packs)
+    repository->index().note_sound(*ObjectId::from_hex(pack.name), pack == packs[1] ? ahead : 1'700'000'000);
+  store::CheckObserver observer;
+  observer.on_problem = [](const std::string& problem) { FAIL_CHECK(problem); };
+  observer.on_progress = [](const std::string&, std::uint64_t, std::uint64_t) {};
+  const CheckStats stats = value_of(store::check(*repository, {}, kOldest, observer, {}));
+  CHECK(stats.packs_read == 1);
+  CHECK(stats.packs_never_read == 0);
+  CHECK(repository->index().sound_packs().at(*ObjectId::from_hex(packs[1].name)) < ahead);
+}
+
 TEST_CASE("when packs were read stays known when the index is filled again", "[repository][check]") {
   PackedSnapshots sample(2);
   sample.check({ReadSubset::Kind::all});
@@ -159,6 +178,23 @@ TEST_CASE("a pack with damage counts as not read", "[repository][check]") {
   sample.disk().heal();
   CHECK(sample.check(kOldest).problems.empty());
   CHECK(sample.read_so_far().size() == 2);
+}
+
+TEST_CASE("packs that are known to be damaged leave time for others", "[repository][check]") {
+  PackedSnapshots sample(3);
+  for (const int snapshot : {0, 1}) sample.disk().flip(sample.packs_of(snapshot).at(0), 2'000);
+  sample.check({ReadSubset::Kind::all});
+  const FileName other = sample.packs_of(2).at(0);
+  const std::int64_t before = sample.read_so_far().at(*ObjectId::from_hex(other.name));
+  // No time at all: one of the two is read, and the other told of.
+  const auto checked = sample.check(kOldest);
+  CHECK(checked.stats.packs_read == 1);
+  for (const int snapshot : {0, 1}) CHECK(checked.names(sample.packs_of(snapshot).at(0).text()));
+  CHECK(checked.names("no time"));
+  const auto all = sample.check({ReadSubset::Kind::oldest, 0, 0, 0, 0, 3'600});
+  CHECK(all.stats.packs_read == 6);
+  CHECK_FALSE(all.names("no time"));
+  CHECK(sample.read_so_far().at(*ObjectId::from_hex(other.name)) >= before);
 }
 
 TEST_CASE("whatever is damaged, check names the snapshot and the file, however little it reads",

@@ -228,4 +228,28 @@ TEST_CASE("a parity header reads back as it was, and no other bytes do", "[parit
   });
 }
 
+TEST_CASE("a forged parity header takes no more memory than its file has bytes for", "[parity]") {
+  ParityHeader header;
+  header.percent = 5;
+  header.sector_bytes = 64;
+  header.stripes = 1 << 24;
+  header.positions = 254;
+  header.rows = {1, 0};
+  for (std::uint8_t i = 0; i < 254; ++i) header.packs.push_back({{Digest{i}}, 1 << 30});
+  CHECK(header.parity_sectors() * header.sector_bytes == 1 << 30);
+  CHECK_FALSE(decode_parity_header(encode_parity_header(header)));
+  // One that could be: the largest with which kin makes sets.
+  header = plan_parity({{{Digest{1}}, 1 << 30}, {{Digest{2}}, (1 << 30) - 1}}, 1);
+  CHECK(value_of(decode_parity_header(encode_parity_header(header))) == header);
+  // And what is left of a file.
+  Packs packs(10, 40'000, 20);
+  for (const std::size_t part : {1U, 2U, 5U, 6U}) {
+    Bytes bytes = packs.parity_bytes();
+    bytes.resize(bytes.size() / part);
+    require_ok(packs.backend().put(packs.parity(), bytes));
+    const auto opened = ParityFile::open(packs.place(), {packs.parity().name, bytes.size()});
+    CHECK(opened.has_value() == (part < 4));
+  }
+}
+
 }  // namespace kin::store

@@ -98,6 +98,32 @@ TEST_CASE("a prune ends what another one has begun to remove", "[repository][pru
   require_all_there(disk, made ? 2 : 3);
 }
 
+TEST_CASE("a backup sees a sweep also where the marks are lost meanwhile", "[repository][prune]") {
+  FaultyDisk disk;
+  fill(disk);
+  value_of(prune(disk.open()));
+  require_ok(reopen(disk)->forget_snapshot(value_of(back_up(*reopen(disk), {2}))));
+  const FileName mark = disk.names(FileKind::mark).at(0);
+  const bool is_there = GENERATE(true, false);
+  bool done = false;
+  const auto writer =
+      value_of(open_repository(std::make_unique<HookedBackend>(disk, [&](Operation operation, FileKind kind) {
+        if (operation != Operation::put || kind != FileKind::snapshot || std::exchange(done, true)) return;
+        // Who counts prunes from the marks begins again with 1, which is what it was.
+        if (is_there)
+          disk.flip(mark, 20);
+        else
+          disk.erase(mark);
+        CHECK(value_of(prune(disk.open())).removed.packs > 0);
+      })));
+  require_ok(writer->refresh_index());
+  CHECK(code_of(back_up(*writer, {1, 2})) == ErrorCode::busy);
+  REQUIRE(done);
+  require_all_there(disk, 1);
+  value_of(back_up(*reopen(disk), {1, 2}));
+  require_all_there(disk, 2);
+}
+
 TEST_CASE("a backup that began beside a prune which gave up sees the next one", "[repository][prune]") {
   FaultyDisk disk;
   fill(disk);

@@ -4,6 +4,7 @@
 #include "lib/engine/backup.h"
 #include "lib/engine/restore.h"
 #include "lib/object/tree.h"
+#include "store/marks.h"
 #include "tests/support/backup_request.h"
 #include "tests/support/edits.h"
 #include "tests/support/memory_resume_log.h"
@@ -375,6 +376,14 @@ TEST_CASE("where anything cannot be read, nothing is removed", "[repository][pru
     for (const auto& [other, ignored] : disk.files())
       if (!before.contains(other)) disk.erase(other);
   }
+}
+
+TEST_CASE("marks say of no generation that it is the last there can be", "[prune]") {
+  store::Marks marks;
+  marks.generation = marks.last_sweep = 7;
+  CHECK(value_of(store::decode_marks(store::encode_marks(marks))) == marks);
+  marks.generation = ~std::uint64_t{0};
+  CHECK_FALSE(store::decode_marks(store::encode_marks(marks)));
 }
 
 }  // namespace kin::testing

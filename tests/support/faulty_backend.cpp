@@ -36,7 +36,19 @@ void FaultyDisk::crash_after(std::uint64_t steps) {
 void FaultyDisk::crash_locked() {
   crashed_ = true;
   steps_to_crash_.reset();
+  std::size_t number = 0;
+  for (auto& [process, files] : pending_)
+    for (auto& [name, bytes] : files) {
+      const bool is_kept =
+          unsynced_ == Unsynced::kept || (unsynced_ == Unsynced::every_other && number++ % 2 == 0);
+      if (is_kept) durable_.insert_or_assign(name, std::move(bytes));
+    }
   pending_.clear();
+}
+
+void FaultyDisk::leave(Unsynced unsynced) {
+  MutexLock lock(mutex_);
+  unsynced_ = unsynced;
 }
 
 void FaultyDisk::restart() {
@@ -95,8 +107,23 @@ void FaultyDisk::cut(const FileName& name, std::size_t length) {
   damage(name, std::move(bytes));
 }
 
+void FaultyDisk::spoil(const FileName& name, std::uint64_t offset, std::uint64_t size) {
+  MutexLock lock(mutex_);
+  spoiled_.insert_or_assign(name, Range{offset, size});
+}
+
+Result<void> FaultyDisk::require_readable(const FileName& name, std::uint64_t offset,
+                                          std::uint64_t size) const {
+  const auto at = spoiled_.find(name);
+  if (at == spoiled_.end() || offset >= at->second.offset + at->second.size ||
+      at->second.offset >= offset + size)
+    return {};
+  return Error(ErrorCode::io, name.text() + ": the faulty disk has a bad sector");
+}
+
 void FaultyDisk::heal() {
   MutexLock lock(mutex_);
+  spoiled_.clear();
   damaged_.clear();
 }
 
@@ -111,6 +138,11 @@ std::vector<FileName> FaultyDisk::names(FileKind kind) const {
   for (const auto& [name, bytes] : durable_)
     if (name.kind == kind) out.push_back(name);
   return out;
+}
+
+bool FaultyDisk::has(const FileName& name) const {
+  MutexLock lock(mutex_);
+  return durable_.contains(name);
 }
 
 Bytes FaultyDisk::file(const FileName& name) const {
@@ -128,6 +160,7 @@ void FaultyDisk::erase(const FileName& name) {
   MutexLock lock(mutex_);
   durable_.erase(name);
   damaged_.erase(name);
+  spoiled_.erase(name);
 }
 
 std::uint64_t FaultyDisk::count(Operation operation) const {
@@ -244,6 +277,7 @@ Result<void> FaultyBackend::sync() {
   while (own != disk_.pending_.end() && !own->second.empty()) {
     const auto file = own->second.begin();
     disk_.damaged_.erase(file->first);
+    disk_.spoiled_.erase(file->first);
     disk_.durable_.insert_or_assign(file->first, std::move(file->second));
     own->second.erase(file);
     if (disk_.step_crashes()) return crash_error();
@@ -256,6 +290,7 @@ Result<Bytes> FaultyBackend::get(const FileName& name) {
   KIN_TRY(disk_.begin(Operation::get, generation_));
   const Bytes* const file = disk_.find(process_, name);
   if (file == nullptr) return missing(name);
+  KIN_TRY(disk_.require_readable(name, 0, file->size()));
   return *file;
 }
 
@@ -267,6 +302,7 @@ Result<Bytes> FaultyBackend::get_range(const FileName& name, std::uint64_t offse
   if (offset > file->size() || size > file->size() - offset)
     return Error(ErrorCode::corrupt,
                  fmt::format("{} is cut short: it has {} bytes", name.text(), file->size()));
+  KIN_TRY(disk_.require_readable(name, offset, size));
   const ByteView range = ByteView(*file).subspan(static_cast<std::size_t>(offset), size);
   return Bytes(range.begin(), range.end());
 }
@@ -292,6 +328,7 @@ Result<void> FaultyBackend::remove(const FileName& name) {
   KIN_TRY(disk_.begin(Operation::remove, generation_));
   std::size_t removed = disk_.durable_.erase(name);
   disk_.damaged_.erase(name);
+  disk_.spoiled_.erase(name);
   if (const auto own = disk_.pending_.find(process_); own != disk_.pending_.end())
     removed += own->second.erase(name);
   if (removed > 0 && disk_.step_crashes()) return crash_error();
