@@ -73,7 +73,7 @@ Result<void> Forget::choose_by_policy() {
   for (const SnapshotGroup& group : group_snapshots(snapshots, grouping)) {
     std::vector<const Snapshot*> members;
     for (const std::size_t at : group.members) members.push_back(snapshots[at]);
-    const auto reasons = apply_policy(members, options_.policy);
+    const auto reasons = apply_policy(members, options_.policy, now());
     std::string heading;
     if (grouping.host) heading += " of host " + printable(group.host);
     for (const std::string& path : group.paths) heading += " " + printable(path);
@@ -141,9 +141,9 @@ Result<ExitCode> Forget::run() {
         "or the ids of those to forget");
   if (!options_.ids.empty() && !options_.policy.is_empty())
     return Error(ErrorCode::invalid_argument, "snapshots are named, or chosen by rules to keep, not both");
-  KIN_TRY_ASSIGN(const auto repository, open_repository(context_));
   // Two who forget by rules at the same time could each keep what the other forgets.
-  KIN_TRY_ASSIGN(const Fd lock, lock_repository(repository_location(context_), context_.stop()));
+  KIN_TRY_ASSIGN(const LockedRepository alone, open_repository_alone(context_));
+  const auto& repository = alone.repository;
   KIN_TRY_ASSIGN(all_, store::load_snapshots(*repository, {}, [&](const Error& error) {
                    context_.warn(error.message());
                    damaged_ = true;

@@ -164,16 +164,20 @@ std::vector<SnapshotGroup> group_snapshots(const std::vector<const Snapshot*>& s
 }
 
 std::vector<std::vector<std::string>> apply_policy(const std::vector<const Snapshot*>& snapshots,
-                                                   const RetentionPolicy& policy) {
+                                                   const RetentionPolicy& policy, const Timestamp& now) {
+  constexpr std::int64_t kSlackSeconds = 86'400;  // who knows whose clock is right
   std::vector<std::vector<std::string>> reasons(snapshots.size());
-  if (snapshots.empty()) return reasons;
+  std::size_t first = 0;
+  for (; first < snapshots.size() && snapshots[first]->time.seconds > now.seconds + kSlackSeconds; ++first)
+    reasons[first].emplace_back("yet to come");
+  if (first == snapshots.size()) return reasons;
   for (const Rule& rule : kRules) {
     std::uint32_t left = policy.*rule.count;
     const CalendarSpan& span = policy.*rule.within;
     const bool is_within = !span.is_zero();
-    const Timestamp since = is_within ? before(snapshots.front()->time, span) : Timestamp();
+    const Timestamp since = is_within ? before(snapshots[first]->time, span) : Timestamp();
     std::optional<std::string> last;
-    for (std::size_t i = 0; i < snapshots.size(); ++i) {
+    for (std::size_t i = first; i < snapshots.size(); ++i) {
       std::string bucket = rule.bucket(local_calendar(snapshots[i]->time));
       if (rule.bucket != itself && last == bucket) continue;
       last = std::move(bucket);

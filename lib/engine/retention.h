@@ -1,7 +1,7 @@
 // Which snapshots a policy keeps: the newest of each of the last hours, days, weeks, months and years that
-// have one, and whatever else it names. Pure: it looks at no repository and at no clock. "Within" counts back
-// from the newest snapshot, not from now, so that a machine which was off for a year does not lose all it
-// has.
+// have one, and whatever else it names. Pure: it looks at no repository, and is told the time. "Within"
+// counts back from the newest snapshot, not from now, so that a machine which was off for a year does not
+// lose all it has.
 #pragma once
 
 #include "lib/object/snapshot.h"
@@ -49,8 +49,10 @@ std::vector<SnapshotGroup> group_snapshots(const std::vector<const Snapshot*>& s
                                            const SnapshotGrouping& grouping);
 
 // Of the snapshots of one group, the newest first: why each is kept; no reason: it goes. Hours and days are
-// those of the local time zone, weeks begin on Monday.
+// those of the local time zone, weeks begin on Monday. Those that are later than `now` by more than a day, as
+// a wrong clock makes them, are kept and are to no rule the newest: else they would take the places of those
+// to come.
 std::vector<std::vector<std::string>> apply_policy(const std::vector<const Snapshot*>& snapshots,
-                                                   const RetentionPolicy& policy);
+                                                   const RetentionPolicy& policy, const Timestamp& now);
 
 }  // namespace kin

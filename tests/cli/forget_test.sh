@@ -13,9 +13,9 @@ for day in $(seq 1 10); do
   head -c 50000 /dev/urandom >tree/common-part
   head -c $((100000 + day)) /dev/urandom >"tree/of day $day"
   rm -f "tree/of day $((day - 1))"
-  run 0 -r repo backup --time "2026-10-$(printf %02d "$day") 12:00:00" --host oak tree
+  run 0 -r repo backup --time "2020-10-$(printf %02d "$day") 12:00:00" --host oak tree
 done
-run 0 -r repo backup --time "2026-10-10 13:00:00" --host oak --tag mine,kept other
+run 0 -r repo backup --time "2020-10-10 13:00:00" --host oak --tag mine,kept other
 [ "$(ids | wc -l)" = 11 ] || fail "snapshots"
 
 # What says nothing is refused; what would leave a group without any is, too.
@@ -43,13 +43,19 @@ python3 - <<'PYTHON' || fail "not the last three"
 import json
 rows = [json.loads(line) for line in open("out")]
 kept = sorted(row["time"][:10] for row in rows if row["message_type"] == "kept" and row["paths"][0].endswith("/tree"))
-assert kept == ["2026-10-08", "2026-10-09", "2026-10-10"], kept
+assert kept == ["2020-10-08", "2020-10-09", "2020-10-10"], kept
 assert all(row["reasons"] == ["daily"] for row in rows if row["message_type"] == "kept"), rows
 PYTHON
 [ "$(ids | wc -l)" = 4 ] && [ "$(forgotten)" = 7 ] || fail "forgotten"
 run 0 -r repo forget --keep-daily 3; says '0 snapshots forgotten, 4 kept'
 run 0 --json -r repo forget -n --keep-last 1; [ "$(field unneeded_bytes)" = "$freed" ] || fail "what nobody needs: $(cat out)"
 run 0 -r repo check; run 0 -r repo restore latest --host oak --path "$PWD/tree" --target back; same tree "back/tree"
+
+# One that a clock made that was ahead stays, and no other goes for it.
+cp -a repo ahead; run 0 -r ahead backup --time "2100-01-01 12:00:00" --host oak tree
+run 0 -r ahead forget -n --keep-daily 3; says 'yet to come'; says '0 snapshots would be forgotten, 5 kept'
+run 0 -r ahead forget -n --keep-within 3d; says '0 snapshots would be forgotten, 5 kept'
+rm -r ahead
 
 # It comes back, as it was.
 run 0 -r repo undelete; says '7 forgotten snapshots'; one=$(sed -n 1p out | cut -c1-8)

@@ -30,6 +30,7 @@ struct Zone {
 
 struct History {
   std::vector<Snapshot> snapshots;
+  Timestamp now{kMonday + 10'000 * kDay, 0};
 
   void add(std::int64_t seconds, std::vector<std::string> tags = {}) {
     Snapshot snapshot;
@@ -41,7 +42,7 @@ struct History {
   std::set<std::int64_t> kept(const RetentionPolicy& policy) const {
     std::vector<const Snapshot*> newest_first;
     for (const Snapshot& snapshot : snapshots) newest_first.insert(newest_first.begin(), &snapshot);
-    const auto reasons = apply_policy(newest_first, policy);
+    const auto reasons = apply_policy(newest_first, policy, now);
     std::set<std::int64_t> out;
     for (std::size_t i = 0; i < reasons.size(); ++i)
       if (!reasons[i].empty()) out.insert(newest_first[i]->time.seconds);
@@ -192,6 +193,31 @@ TEST_CASE("snapshots are grouped by what is asked for", "[retention]") {
   CHECK(sizes("paths") == std::vector<std::size_t>{3, 1});
   CHECK(group_snapshots(pointers, {}).back().members == std::vector<std::size_t>{3, 2});
   CHECK_FALSE(parse_snapshot_grouping("host,colour"));
+}
+
+TEST_CASE("snapshots of a clock that was ahead are kept, and take no other's place", "[retention]") {
+  const Zone zone("UTC");
+  History history;
+  for (int day = 0; day < 6; ++day) history.add(kMonday + day * kDay);
+  const std::int64_t newest = kMonday + 5 * kDay, ahead = kMonday + 4000 * kDay;
+  history.add(ahead);
+  history.add(ahead + kDay);
+  history.now = {newest + kHour, 0};
+  RetentionPolicy policy;
+  policy.last = 1;
+  CHECK(history.kept(policy) == std::set<std::int64_t>{newest, ahead, ahead + kDay});
+  policy = {};
+  policy.daily = 2;
+  CHECK(history.kept(policy) == std::set<std::int64_t>{newest - kDay, newest, ahead, ahead + kDay});
+  policy = {};
+  policy.within.days = 2;
+  CHECK(history.kept(policy) == std::set<std::int64_t>{newest - kDay, newest, ahead, ahead + kDay});
+  // Another machine's clock, or a zone, may be a day off.
+  history.now = {newest - kDay, 0};
+  CHECK(history.kept(policy) == std::set<std::int64_t>{newest - kDay, newest, ahead, ahead + kDay});
+  // The clock of who forgets stands at 1970: it is not for that one to say which are old.
+  history.now = {0, 0};
+  CHECK(history.kept(policy).size() == history.snapshots.size());
 }
 
 }  // namespace
