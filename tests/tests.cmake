@@ -131,10 +131,16 @@ optimised_first(sync_tests test_data kin_store kin_lib)
 add_test(NAME unit_sync COMMAND sync_tests "[sync]")
 add_dependencies(sanitized_tests sync_tests)
 
-# Random programs of several clients, with kills and crashes. libsodium is here to be seeded: the same seed does the same.
+# Random programs of several clients, with kills, crashes and clocks that jump; programs that are stopped at every change
+# to the disk; every byte of a repository changed; what parity heals. libsodium is here to be seeded: the same seed does
+# the same.
 add_executable(stress_tests
   tests/stress/client.cpp
+  tests/stress/client_clock.cpp
+  tests/stress/crash_points.cpp
+  tests/stress/every_byte.cpp
   tests/stress/model.cpp
+  tests/stress/parity_damage.cpp
   tests/stress/small_backup.cpp
   tests/stress/stress_main.cpp
   tests/stress/turns.cpp
@@ -144,8 +150,15 @@ add_executable(stress_tests
 target_compile_options(stress_tests PRIVATE ${test_options})
 target_link_libraries(stress_tests PRIVATE kin_settings test_data kin_store kin_lib PkgConfig::sodium)
 add_test(NAME stress COMMAND stress_tests --seeds 20)
+add_test(NAME stress_crashes COMMAND stress_tests crashes --seeds 6 --stride 5)
+add_test(NAME stress_bytes COMMAND stress_tests bytes --stride 61)
+add_test(NAME stress_parity COMMAND stress_tests parity --seeds 8)
 add_test(NAME stress_long COMMAND stress_tests --seed 1000 --seeds 500)
-set_tests_properties(stress_long PROPERTIES LABELS long TIMEOUT 3600)
+add_test(NAME stress_crashes_long COMMAND stress_tests crashes --seed 1000 --seeds 60 --least 10000)
+add_test(NAME stress_bytes_long COMMAND stress_tests bytes)
+add_test(NAME stress_parity_long COMMAND stress_tests parity --seeds 200)
+set_tests_properties(stress_long stress_crashes_long stress_bytes_long stress_parity_long PROPERTIES LABELS long
+  TIMEOUT 3600)
 add_dependencies(plain_tests stress_tests)
 
 # The deflate engine, in a program of its own: zlib is linked here to have streams to open.

@@ -2,13 +2,18 @@
 
 #include "store/block_use.h"
 #include "store/check.h"
+#include "store/parity.h"
 #include "store/prune.h"
+#include "store/snapshots.h"
 #include "tests/stress/small_backup.h"
 #include "tests/support/edits.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
 
 namespace kin::testing {
 namespace {
@@ -18,6 +23,7 @@ using store::Repository;
 constexpr std::uint64_t kCommandsPerKill = 10;
 constexpr std::uint64_t kMostCallsOfTheKilled = 80;
 constexpr std::size_t kMostSnapshots = 12;
+constexpr std::uint64_t kCommandsPerClockJump = 8;
 
 }  // namespace
 
@@ -34,9 +40,10 @@ Result<std::unique_ptr<Repository>> open_for_stress(std::unique_ptr<store::Backe
 // To be joined by: copy to another repository.
 const Client::Command Client::kCommands[] = {
     {"backup", 30, &Client::back_up}, {"restore", 12, &Client::restore},
-    {"forget", 12, &Client::forget},  {"undelete", 6, &Client::undelete},
-    {"prune", 12, &Client::prune},    {"check", 3, &Client::check},
-    {"tag", 4, &Client::tag},         {"repair index", 1, &Client::repair_index},
+    {"forget", 10, &Client::forget},  {"forget by rules", 2, &Client::forget_by_rules},
+    {"prune", 12, &Client::prune},    {"undelete", 6, &Client::undelete},
+    {"check", 3, &Client::check},     {"repair index", 1, &Client::repair_index},
+    {"tag", 4, &Client::tag},         {"meet damage", 4, &Client::meet_damage},
 };
 
 Client::Client(Company& company, std::size_t number, std::uint64_t seed, std::string cache_directory)
@@ -62,6 +69,7 @@ void Client::step() {
   life_.calls_left.reset();
   if (random_.below(kCommandsPerKill) == 0) life_.calls_left = random_.below(kMostCallsOfTheKilled);
   life_.troubles_before = company_.world.troubles();
+  if (random_.below(kCommandsPerClockJump) == 0) company_.world.set_clock(life_.clock);
   ++company_.commands_begun;
   ++company_.at_work;
   const std::uint64_t begun = company_.commands_begun;
@@ -119,10 +127,8 @@ void Client::change_files() {
 
 Result<void> Client::back_up(Repository& repository) {
   change_files();
-  if (random_.below(8) == 0)  // clocks are wrong, and are put right
-    clock_seconds_ += static_cast<std::int64_t>(random_.below(100'000'000)) - 50'000'000;
   Snapshot snapshot;
-  snapshot.time = {clock_seconds_ += 3'600, 0};
+  snapshot.time = now();
   snapshot.host = next_label();
   company_.model.expect(snapshot.host, hashes_of(files_));
   KIN_TRY(repository.list_snapshots());
@@ -134,7 +140,7 @@ Result<void> Client::back_up(Repository& repository) {
     return std::move(committed).error();
   }
   company_.model.snapshots()[*committed] = {snapshot.host};
-  return {};
+  return make_parity(repository);
 }
 
 // As long as nobody forgets it, whoever else is at work.
@@ -179,6 +185,57 @@ Result<void> Client::forget(Repository& repository) {
   return {};
 }
 
+Result<void> Client::forget_by_rules(Repository& repository) {
+  if (std::exchange(company_.somebody_applies_rules, true)) return {};
+  auto done = apply_rules(repository);
+  company_.somebody_applies_rules = false;
+  return done;
+}
+
+Result<void> Client::apply_rules(Repository& repository) {
+  RetentionPolicy policy;
+  const std::uint64_t kind = random_.below(3);
+  if (kind == 0) policy.last = 2 + static_cast<std::uint32_t>(random_.below(8));
+  if (kind == 1) policy.daily = 2 + static_cast<std::uint32_t>(random_.below(8));
+  if (kind == 2) policy.within.days = 1 + static_cast<unsigned>(random_.below(60));
+  KIN_TRY_ASSIGN(const std::vector<store::StoredSnapshot> stored, store::load_snapshots(repository, {}));
+  std::vector<const Snapshot*> newest_first;
+  for (auto at = stored.rbegin(); at != stored.rend(); ++at) newest_first.push_back(&at->snapshot);
+  const auto reasons = apply_policy(newest_first, policy, now());
+  require_kept(policy, newest_first, reasons);
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    const SnapshotId& id = stored[stored.size() - 1 - i].id;
+    const auto known = company_.model.snapshots().find(id);
+    if (!reasons[i].empty() || known == company_.model.snapshots().end()) continue;
+    if (known->second.is_taken || known->second.where != Model::Where::listed) continue;
+    known->second.is_taken = true;
+    KIN_TRY(forget_one(repository, id));
+  }
+  return {};
+}
+
+// Whatever the clocks said when they were made, and say now.
+void Client::require_kept(const RetentionPolicy& policy, const std::vector<const Snapshot*>& newest_first,
+                          const std::vector<std::vector<std::string>>& reasons) {
+  constexpr std::int64_t kDay = 86'400;
+  std::uint64_t newer = 0;
+  std::optional<std::int64_t> newest;
+  std::set<std::int64_t> days;
+  for (std::size_t i = 0; i < reasons.size(); ++i) {
+    const std::int64_t seconds = newest_first[i]->time.seconds;
+    const bool is_to_come = seconds > now().seconds + kDay;
+    if (!is_to_come && !newest) newest = seconds;
+    if (!is_to_come) days.insert(seconds / kDay);
+    const bool goes = reasons[i].empty();
+    if (goes && is_to_come) complain("rules forget what is yet to come");
+    if (goes && newer < policy.last) complain("rules forget one of the last");
+    if (goes && days.size() <= policy.daily && !is_to_come && newer == 0) complain("rules forget the newest");
+    if (goes && newest && policy.within.days > 0 && seconds > *newest - kDay * policy.within.days)
+      complain("rules forget what is within that time");
+    newer += !is_to_come;
+  }
+}
+
 Result<void> Client::undelete(Repository& repository) {
   const auto id = company_.model.take(random_, Model::Where::forgotten);
   if (!id) return {};
@@ -217,14 +274,16 @@ Result<void> Client::prune(Repository& repository) {
   return {};
 }
 
-Result<void> Client::check(Repository& repository) {
+Result<void> Client::check(Repository& repository) { return look_through(repository, random_.below(2) == 0); }
+
+Result<void> Client::look_through(Repository& repository, bool read_all) {
   const std::uint64_t begun = company_.commands_begun;
   std::vector<std::string> problems;
   store::CheckObserver observer;
   observer.on_problem = [&](const std::string& problem) { problems.push_back(problem); };
   observer.on_progress = [](const std::string&, std::uint64_t, std::uint64_t) {};
   store::ReadSubset subset;
-  if (random_.below(2) == 0) subset.kind = store::ReadSubset::Kind::all;
+  if (read_all) subset.kind = store::ReadSubset::Kind::all;
   KIN_TRY(store::check(repository, {}, subset, observer, {}));
   // What comes and goes while it looks may look wrong.
   const bool was_alone = company_.commands_begun == begun && company_.at_work == 1;
@@ -255,10 +314,60 @@ Result<void> Client::tag(Repository& repository) {
   return {};
 }
 
+// As the program does after a backup: that it fails is no reason to say that the backup has.
+Result<void> Client::make_parity(Repository& repository) {
+  if (company_.parity_percent == 0) return {};
+  store::ParityOptions options;
+  options.percent = company_.parity_percent;
+  const store::ParityObserver observer{[](const std::string&) {},
+                                       [](std::string_view, std::uint64_t, std::uint64_t) {}};
+  const auto made = store::update_parity(repository, options, observer, {});
+  // What a prune removes meanwhile is missing, by right.
+  if (!made && store::is_damage(made.error()) && company_.at_work > 1) return {};
+  return made ? Result<void>() : made.error();
+}
+
+// A byte of a pack that has parity is another; a check puts it right, whoever else is at work.
+Result<void> Client::meet_damage(Repository& repository) {
+  FaultyDisk& disk = company_.world.disk();
+  const auto direct = disk.open();
+  const store::ParityPlace by_repository = repository.parity_place();
+  const store::ParityPlace place{*direct, by_repository.sealer, by_repository.key};
+  std::vector<FileName> packs;
+  for (const FileName& name : disk.names(FileKind::parity)) {
+    const auto file = store::ParityFile::open(place, {name.name, disk.file(name).size()});
+    if (!file) return file.error();
+    std::vector<FileName> here;
+    for (const store::ParityHeader::Pack& pack : file->header().packs)
+      if (disk.has({FileKind::pack, pack.id.hex()})) here.push_back({FileKind::pack, pack.id.hex()});
+    // Those that a prune has removed without making it anew take of the others' parity.
+    if (here.size() == file->header().packs.size()) packs.insert(packs.end(), here.begin(), here.end());
+  }
+  if (packs.empty() || company_.is_damaged) return {};
+  const FileName pack = packs[random_.below(packs.size())];
+  const Bytes whole = disk.file(pack);
+  Bytes damaged = whole;
+  damaged[random_.below(damaged.size())] ^= static_cast<std::uint8_t>(1 + random_.below(255));
+  disk.write(pack, damaged);
+  company_.is_damaged = true;
+  ++company_.damages;
+  auto checked = look_through(repository, true);
+  company_.is_damaged = false;
+  if (disk.has(pack) && disk.file(pack) == whole) ++company_.healed;
+  if (!disk.has(pack) || disk.file(pack) == whole) return checked;
+  disk.write(pack, whole);
+  const auto stored = store::read_marks(*direct, repository.sealer(), [](const Error&) {});
+  const bool is_given_up = stored && stored->marks.condemns(*ObjectId::from_hex(pack.name));
+  if (!is_excused() && !is_given_up) complain(pack.text() + " was not healed");
+  return checked;
+}
+
 Result<void> Client::repair_index(Repository& repository) {
-  const auto rebuilt =
-      repository.rebuild_index([&](const Error& error) { complain("repair index: " + error.message()); },
-                               [](std::size_t, std::size_t) {});
+  const auto rebuilt = repository.rebuild_index(
+      [&](const Error& error) {
+        if (!company_.is_damaged) complain("repair index: " + error.message());
+      },
+      [](std::size_t, std::size_t) {});
   if (!rebuilt) return rebuilt.error();
   return {};
 }

@@ -2,6 +2,7 @@
 // each by a Repository that it opens for it. What it does follows from its seed, and from what it is told.
 #pragma once
 
+#include "lib/engine/retention.h"
 #include "tests/stress/model.h"
 #include "tests/stress/world.h"
 
@@ -21,6 +22,10 @@ struct Company {
   std::vector<std::string> wrong;  // findings: each fails the seed
   std::uint64_t commands_begun = 0;
   std::size_t at_work = 0;
+  unsigned parity_percent = 0;
+  std::uint64_t damages = 0, healed = 0;  // bytes of packs, where there is parity
+  bool is_damaged = false;                // one of them is, now
+  bool somebody_applies_rules = false;    // to forget: one at a time, as on one machine
   bool may_be_broken = false;  // somebody was killed while he committed: a listed snapshot may not be whole
   std::function<void(const std::string&)> tell;                // of what happens; may be empty
   std::map<std::string, std::array<std::uint64_t, 2>> counts;  // commands: that ended well, and others
@@ -39,6 +44,8 @@ class Client {
   // No cache directory: each command has a temporary one.
   Client(Company& company, std::size_t number, std::uint64_t seed, std::string cache_directory);
 
+  // By the thread that calls this.
+  void begin() { life_.clock.use(); }
   // One command. Findings go to the company.
   void step();
 
@@ -54,12 +61,19 @@ class Client {
   Result<void> back_up(store::Repository& repository);
   Result<void> restore(store::Repository& repository);
   Result<void> forget(store::Repository& repository);
+  Result<void> forget_by_rules(store::Repository& repository);
   Result<void> undelete(store::Repository& repository);
   Result<void> prune(store::Repository& repository);
   Result<void> check(store::Repository& repository);
   Result<void> tag(store::Repository& repository);
   Result<void> repair_index(store::Repository& repository);
+  Result<void> meet_damage(store::Repository& repository);
 
+  Result<void> look_through(store::Repository& repository, bool read_all);
+  Result<void> apply_rules(store::Repository& repository);
+  void require_kept(const RetentionPolicy& policy, const std::vector<const Snapshot*>& newest_first,
+                    const std::vector<std::vector<std::string>>& reasons);
+  Result<void> make_parity(store::Repository& repository);
   Result<void> forget_one(store::Repository& repository, const SnapshotId& id);
   void change_files();
   std::string next_label();
@@ -75,7 +89,6 @@ class Client {
   std::vector<FileContents> former_;  // some of what files_ were
   std::map<std::string, ObjectId> previous_;
   std::uint64_t labels_ = 0;
-  std::int64_t clock_seconds_ = 1'700'000'000;
 };
 
 }  // namespace kin::testing

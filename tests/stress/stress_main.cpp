@@ -1,13 +1,23 @@
-// Random programs of several clients on one repository, with kills, crashes and full disks, against a plain
-// model of what must be restorable.
+// Random programs of several clients on one repository, with kills, crashes, full disks, clocks that jump
+// and, where there is parity, damage, against a plain model of what must be restorable.
 //
 //     stress_tests [--seed N] [--seeds COUNT] [--steps M] [--tell]
 //
 // The same seed does the same again. A seed that fails is printed, and with --tell, what each client did.
+//
+//     stress_tests crashes [--seed N] [--seeds COUNT] [--steps M] [--stride S] [--least POINTS]
+//     stress_tests bytes [--stride S]
+//     stress_tests parity [--seeds COUNT]
+//
+// One client's programs, stopped at each (or each S-th) change to the disk; each (or each S-th) byte of a
+// small repository changed; and what parity heals. All print what they counted.
 #include "store/block_use.h"
 #include "store/check.h"
 #include "store/prune.h"
 #include "tests/stress/client.h"
+#include "tests/stress/crash_points.h"
+#include "tests/stress/every_byte.h"
+#include "tests/stress/parity_damage.h"
 #include "tests/support/temp_dir.h"
 
 #include <fmt/core.h>
@@ -17,6 +27,7 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <utility>
 
 namespace kin::testing {
 namespace {
@@ -58,6 +69,7 @@ class Program {
     if (tell) company_.tell = [](const std::string& text) { fmt::print("{}\n", text); };
     if (seed % 4 == 3) password_ = kStressPassword;
     const bool has_caches = seed % 8 < 2;
+    if (seed % 5 == 2) company_.parity_percent = 20;
     for (int i = 0; i < 6; ++i)
       company_.common.push_back(text_like(random_.next(), 1'500 + random_.below(5'000)));
     for (std::size_t i = 0; i < 2 + seed % 3; ++i)
@@ -67,7 +79,8 @@ class Program {
 
   // What is wrong, if anything.
   std::vector<std::string> run() {
-    auto created = Repository::create(*company_.world.disk().open(), password_, {1, 8192});
+    auto created = Repository::create(*company_.world.disk().open(), password_, {1, 8192},
+                                      Scanner::kDefaultFeatures, company_.parity_percent);
     if (!created) return {created.error().message()};
     for (std::uint64_t round = 0; round < kRounds && company_.wrong.empty(); ++round) {
       run_round(steps_ / kRounds);
@@ -88,6 +101,7 @@ class Program {
     for (std::size_t i = 0; i < clients_.size(); ++i)
       threads.emplace_back([&, i] {
         turns.begin(i);
+        clients_[i]->begin();
         for (; steps > 0 && company_.wrong.empty(); turns.pass(i)) {
           --steps;
           clients_[i]->step();
@@ -170,17 +184,78 @@ std::uint64_t number_after(int argc, char** argv, const char* name, std::uint64_
   return otherwise;
 }
 
+int tell(const std::vector<std::string>& wrong) {
+  for (const std::string& text : wrong) fmt::print("{}\n", text);
+  return wrong.empty() ? 0 : 1;
+}
+
+int run_crashes(int argc, char** argv) {
+  const std::uint64_t first = number_after(argc, argv, "--seed", 1);
+  const std::uint64_t seeds = number_after(argc, argv, "--seeds", 1);
+  const std::uint64_t steps = number_after(argc, argv, "--steps", 12);
+  const std::uint64_t stride = std::max<std::uint64_t>(number_after(argc, argv, "--stride", 1), 1);
+  CrashPoints found;
+  std::vector<std::string> wrong;
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    SeededRandomness::start(seed);
+    stop_everywhere(seed, steps, stride, found);
+    for (const std::string& text : std::exchange(found.wrong, {}))
+      wrong.push_back(fmt::format("seed {}: {}", seed, text));
+  }
+  for (const auto& [name, count] : found.stopped) fmt::print("{}: stopped {} times\n", name, count);
+  fmt::print("{} programs of {} commands, {} crash points, {} findings\n", seeds, steps, found.all,
+             wrong.size());
+  if (found.all < number_after(argc, argv, "--least", 1)) wrong.emplace_back("these are too few");
+  return tell(wrong);
+}
+
+int run_bytes(int argc, char** argv) {
+  const std::uint64_t stride = std::max<std::uint64_t>(number_after(argc, argv, "--stride", 1), 1);
+  std::vector<std::string> wrong;
+  for (const bool is_encrypted : {false, true})
+    for (const bool has_parity : {false, true}) {
+      SeededRandomness::start(1);
+      ByteFlips found;
+      flip_every_byte(is_encrypted, has_parity, stride, found);
+      for (const auto& [kind, count] : found.counts)
+        fmt::print("{}, {} parity: {}: {} healed, {} told, {} unused\n", is_encrypted ? "encrypted" : "plain",
+                   has_parity ? "with" : "without", kind, count.healed, count.told, count.unused);
+      wrong.insert(wrong.end(), found.wrong.begin(), found.wrong.end());
+    }
+  fmt::print("{} findings\n", wrong.size());
+  return tell(wrong);
+}
+
+int run_parity(int argc, char** argv) {
+  ParityDamage found;
+  SeededRandomness::start(1);
+  damage_and_heal(number_after(argc, argv, "--seeds", 200), found);
+  fmt::print("{} packs, {} bytes\n", found.packs, found.pack_bytes);
+  ParityDamage::Count all;
+  for (const auto& [shape, count] : found.counts) {
+    fmt::print("{}: {} of {} healed; {} places, {} bytes\n", shape, count.healed, count.all, count.stretches,
+               count.bytes);
+    all.healed += count.healed;
+    all.all += count.all;
+  }
+  fmt::print("{} of {} damages healed\n", all.healed, all.all);
+  return tell(found.wrong);
+}
+
 int run_all(int argc, char** argv) {
   SeededRandomness::use();
   const TempDir caches;
   // Temporary caches, which all others have, are in memory where there is no place for them.
   ::setenv("TMPDIR", "/nowhere", 1);
+  if (argc > 1 && std::strcmp(argv[1], "crashes") == 0) return run_crashes(argc, argv);
+  if (argc > 1 && std::strcmp(argv[1], "bytes") == 0) return run_bytes(argc, argv);
+  if (argc > 1 && std::strcmp(argv[1], "parity") == 0) return run_parity(argc, argv);
   const std::uint64_t first = number_after(argc, argv, "--seed", 1);
   const std::uint64_t seeds = number_after(argc, argv, "--seeds", 1);
   const std::uint64_t steps = number_after(argc, argv, "--steps", 200);
   const bool tell = std::strcmp(argv[argc - 1], "--tell") == 0;
   std::map<std::string, std::array<std::uint64_t, 2>> counts;
-  std::uint64_t failed = 0, troubles = 0, left_broken = 0;
+  std::uint64_t failed = 0, troubles = 0, jumps = 0, left_broken = 0, damages = 0, healed = 0;
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     Program program(seed, steps, caches.path(), tell);
@@ -188,6 +263,9 @@ int run_all(int argc, char** argv) {
     for (const auto& [name, count] : program.company().counts)
       for (const std::size_t i : {0U, 1U}) counts[name][i] += count[i];
     troubles += program.company().world.troubles();
+    jumps += program.company().world.clock_jumps();
+    damages += program.company().damages;
+    healed += program.company().healed;
     left_broken += program.company().model.left_broken();
     if (wrong.empty()) continue;
     ++failed;
@@ -197,8 +275,10 @@ int run_all(int argc, char** argv) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   for (const auto& [name, count] : counts) fmt::print("{}: {} done, {} not\n", name, count[0], count[1]);
   fmt::print(
-      "{} seeds of {} steps, {} failed; {} crashes and full disks, {} snapshots left broken; {:.1f} s\n",
-      seeds, steps, failed, troubles, left_broken, seconds);
+      "{} seeds of {} steps, {} failed; {} crashes and full disks, {} clock jumps, {} damaged bytes of which "
+      "{} "
+      "were healed, {} snapshots left broken; {:.1f} s\n",
+      seeds, steps, failed, troubles, jumps, damages, healed, left_broken, seconds);
   return failed == 0 ? 0 : 1;
 }
 

@@ -8,6 +8,8 @@ namespace {
 // One call in so many; a step of a client is some thirty calls.
 constexpr std::uint64_t kCallsPerCrash = 5'000;
 constexpr std::uint64_t kCallsPerFullDisk = 5'000;
+constexpr std::uint64_t kCallsPerClockJump = 300;
+constexpr std::uint64_t kMostSecondsOfACall = 200;  // on average, a command takes an hour
 
 class WorldDraft;
 
@@ -87,6 +89,10 @@ std::unique_ptr<store::Backend> World::open(Life& life) {
 
 Result<void> World::before_call(Life& life) {
   turns_.pass(life.client);
+  const std::uint64_t seconds = random_.below(kMostSecondsOfACall);
+  right_seconds_ += static_cast<std::int64_t>(seconds);
+  life.clock.advance(seconds);
+  if (random_.below(kCallsPerClockJump) == 0) set_clock(life.clock);
   if (life.calls_left && (*life.calls_left)-- == 0) life.dead = true;
   if (life.dead) return Error(ErrorCode::io, "the client was killed");
   if (random_.below(kCallsPerCrash) == 0) disk_.crash_after(1 + random_.below(5));
@@ -105,6 +111,11 @@ void World::after_call() {
   if (!disk_.crashed()) return;
   disk_.restart();  // those from before it stay dead
   ++troubles_;
+}
+
+void World::set_clock(ClientClock& clock) {
+  clock.jump(random_, right_seconds_);
+  ++clock_jumps_;
 }
 
 void World::calm_down() {

@@ -1,7 +1,9 @@
 // World: a disk that several clients share, and what befalls them: one is killed, all crash and lose what was
-// not synced, the disk is full for a while. What happens, and at which call, follows from the seed.
+// not synced, the disk is full for a while, a clock jumps. What happens, and at which call, follows from the
+// seed.
 #pragma once
 
+#include "tests/stress/client_clock.h"
 #include "tests/stress/turns.h"
 #include "tests/support/faulty_backend.h"
 #include "tests/support/random_bytes.h"
@@ -19,6 +21,7 @@ struct Life {
   std::optional<std::uint64_t> calls_left;  // then it is killed
   bool dead = false;
   std::uint64_t troubles_before = 0;  // World::troubles() at its start
+  ClientClock clock;                  // of the machine: the next command finds it as this one left it
 };
 
 class World {
@@ -31,6 +34,10 @@ class World {
   bool is_excused(const Life& life) const {
     return life.dead || life.troubles_before != troubles_ || calls_until_room_ > 0;
   }
+
+  // A client's clock is set; perhaps right.
+  void set_clock(ClientClock& clock);
+  std::uint64_t clock_jumps() const { return clock_jumps_; }
 
   // Nothing befalls anybody any more.
   void calm_down();
@@ -50,7 +57,8 @@ class World {
   Turns turns_;
   // Only who has the turn touches these.
   Random random_;
-  std::uint64_t troubles_ = 0;
+  std::uint64_t troubles_ = 0, clock_jumps_ = 0;
+  std::int64_t right_seconds_ = 1'700'000'000;
   std::uint64_t calls_until_room_ = 0;  // 0: there is room
 };
 
