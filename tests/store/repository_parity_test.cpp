@@ -659,7 +659,8 @@ TEST_CASE("sets that have packs in common are taken together", "[repository][par
   CHECK((sample.packs() == whole));
 }
 
-// Every seventh byte, here with sanitizers; tests/stress changes all of them, and does 200 of the damages below.
+// Every seventh byte, here with sanitizers; tests/stress changes all of them, and does 200 of the damages
+// below.
 TEST_CASE("of a small repository with parity, each byte that is changed is healed or told",
           "[repository][parity]") {
   ParityRepository sample(2, 20, Mode::plain, 300);
