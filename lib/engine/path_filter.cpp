@@ -13,20 +13,33 @@ constexpr std::uint64_t kMostPatternFileBytes = 64 << 20;
 
 }  // namespace
 
+// What a "**" has to take is found as for the '*' of a name: where the rest does not match, the last one
+// takes a component more, and those before it need not be tried again. To try all of them takes time that
+// doubles with each.
 bool matches_pattern(std::span<const std::string> pattern, std::span<const std::string> path,
                      bool ignore_case, bool all_below) {
   const int flags = ignore_case ? FNM_CASEFOLD : 0;
-  for (; !pattern.empty(); pattern = pattern.subspan(1), path = path.subspan(1)) {
-    if (pattern.front() == "**") {
-      while (!pattern.empty() && pattern.front() == "**") pattern = pattern.subspan(1);
-      if (pattern.empty()) return true;
-      for (; !path.empty(); path = path.subspan(1))
-        if (matches_pattern(pattern, path, ignore_case, all_below)) return true;
-      return false;
+  std::size_t at = 0, component = 0;
+  std::size_t behind_stars = 0, first_behind = 0;  // of the pattern, and of the path; 0: there are none yet
+  for (;;) {
+    if (at < pattern.size() && pattern[at] == "**") {
+      while (at < pattern.size() && pattern[at] == "**") ++at;
+      if (at == pattern.size()) return true;
+      behind_stars = at;
+      first_behind = component;
     }
-    if (path.empty() || ::fnmatch(pattern.front().c_str(), path.front().c_str(), flags) != 0) return false;
+    const bool is_at_end = component == path.size();
+    if (at == pattern.size() && (is_at_end || all_below)) return true;
+    if (at < pattern.size() && !is_at_end &&
+        ::fnmatch(pattern[at].c_str(), path[component].c_str(), flags) == 0) {
+      ++at;
+      ++component;
+      continue;
+    }
+    if (behind_stars == 0 || first_behind == path.size()) return false;
+    at = behind_stars;
+    component = ++first_behind;
   }
-  return path.empty() || all_below;
 }
 
 std::vector<std::string> path_components(std::string_view path) {

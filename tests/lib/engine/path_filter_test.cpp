@@ -17,6 +17,18 @@ bool matches(std::string pattern, std::string_view path) {
   return filter.matches(path);
 }
 
+// What "**" means, word for word: any number of components.
+bool matches_as_said(std::span<const std::string> pattern, std::span<const std::string> path,
+                     bool all_below) {
+  if (pattern.empty()) return path.empty() || all_below;
+  if (pattern[0] != "**")
+    return !path.empty() && pattern[0] == path[0] &&
+           matches_as_said(pattern.subspan(1), path.subspan(1), all_below);
+  for (std::size_t taken = 0; taken <= path.size(); ++taken)
+    if (matches_as_said(pattern.subspan(1), path.subspan(taken), all_below)) return true;
+  return false;
+}
+
 }  // namespace
 
 TEST_CASE("a pattern without a leading slash matches at any depth, and all below it", "[path_filter]") {
@@ -58,6 +70,35 @@ TEST_CASE("a pattern can be held to the path itself, without what is below it", 
   CHECK_FALSE(whole("a/**/c", "a/c/d"));
   CHECK_FALSE(whole("**/c", "c/d"));
   CHECK(matches_pattern(path_components("A/B"), path_components("a/b"), true, false));
+}
+
+TEST_CASE("many stars for directories take no longer than one", "[path_filter]") {
+  std::string path, pattern;
+  for (int i = 0; i < 200; ++i) path += "/a";
+  for (int i = 0; i < 40; ++i) pattern += "**/a/";
+  CHECK_FALSE(matches(pattern + "b", path));
+  CHECK(matches(pattern + "b", path + "/b"));
+}
+
+TEST_CASE("all short patterns match what they say", "[path_filter]") {
+  const auto sequences = [](const std::vector<std::string>& words, std::size_t most) {
+    std::vector<std::vector<std::string>> out{{}};
+    for (std::size_t i = 0; i < out.size(); ++i)
+      for (const std::string& word : words) {
+        if (out[i].size() == most) break;
+        std::vector<std::string> longer = out[i];
+        longer.push_back(word);
+        out.push_back(std::move(longer));
+      }
+    return out;
+  };
+  std::size_t wrong = 0;
+  for (const auto& pattern : sequences({"a", "b", "**"}, 5))
+    for (const auto& path : sequences({"a", "b"}, 5))
+      for (const bool all_below : {false, true})
+        wrong +=
+            matches_pattern(pattern, path, false, all_below) != matches_as_said(pattern, path, all_below);
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("a later pattern with an exclamation mark takes back what earlier ones matched", "[path_filter]") {
