@@ -278,9 +278,10 @@ add_executable(xz_bench EXCLUDE_FROM_ALL tests/bench/xz_bench.cpp)
 target_link_libraries(xz_bench PRIVATE kin_settings kin_formats kin_lib LibLZMA::LibLZMA)
 
 # Parsers of bytes from outside: with KIN_FUZZ a fuzzer each, otherwise what was found so far is replayed.
-set(fuzz_targets archive_names block_decode block_header bzip2_rebuild config_key container_open deflate_open deflate_rebuild
-  feature_page index_segment mail_files marks parity_header recipe_read scanner shingleprint snapshot sync_rows sync_session
-  sync_wire wire_tree xdelta3_decode xz_rebuild zstd_decode)
+set(fuzz_targets archive_names archive_reader block_decode block_header bzip2_rebuild coding_rebuild config_key
+  container_open deflate_open deflate_rebuild feature_page index_segment mail_files mail_names marks pack parity_header
+  parity_heal path_filter recipe_read restore scanner shingleprint snapshot sync_rows sync_session sync_wire sync_words
+  wire_tree xdelta3_decode xz_rebuild zstd_decode)
 foreach(target ${fuzz_targets})
   add_executable(fuzz_${target} tests/fuzz/fuzz_${target}.cpp)
   target_link_libraries(fuzz_${target} PRIVATE kin_settings kin_formats kin_store kin_lib)
