@@ -202,13 +202,19 @@ Result<bool> Repository::contains(const ObjectId& id) {
   return is_sound(id, *location);
 }
 
+bool Repository::is_known_lost(const ObjectId& pack) const {
+  MutexLock lock(lost_mutex_);
+  return lost_packs_.contains(pack);
+}
+
 bool Repository::is_lost(const ObjectId& pack) const {
+  if (is_known_lost(pack)) return true;
   MutexLock lock(mutex_);
-  return lost_packs_.contains(pack) || (began_writing_ && marks_.condemns(pack));
+  return began_writing_ && marks_.condemns(pack);
 }
 
 std::vector<ObjectId> Repository::lost_packs() const {
-  MutexLock lock(mutex_);
+  MutexLock lock(lost_mutex_);
   return {lost_packs_.begin(), lost_packs_.end()};
 }
 

@@ -225,6 +225,7 @@ class Repository : public BlockStore {
   // Of a snapshot that is there: a prune that has not seen it, later than this sweep, may have removed some
   // of what it needs.
   Result<void> require_unswept(const Snapshot& snapshot, std::uint64_t last_sweep);
+  bool is_known_lost(const ObjectId& pack) const;
   bool is_lost(const ObjectId& pack) const;   // or about to be removed
   bool is_whole(const ObjectId& pack) const;  // by its name; reads all of it
   void lose(const ObjectId& pack);
@@ -317,9 +318,12 @@ class Repository : public BlockStore {
       KIN_GUARDED_BY(mutex_);  // of packs that were open
   std::size_t unsynced_packs_ KIN_GUARDED_BY(mutex_) = 0;
   std::int64_t last_sync_seconds_ KIN_GUARDED_BY(mutex_) = 0;
-  std::set<ObjectId> lost_packs_ KIN_GUARDED_BY(mutex_);
+  mutable Mutex lost_mutex_;  // after all others
+  std::atomic<bool> knows_lost_packs_ =
+      false;  // it has looked for them, so that it does with each new segment
+  std::set<ObjectId> lost_packs_ KIN_GUARDED_BY(lost_mutex_);
   // Whose chains were followed to the end while no pack was lost.
-  std::unordered_set<ObjectId, ObjectIdHash> sound_bases_ KIN_GUARDED_BY(mutex_);
+  std::unordered_set<ObjectId, ObjectIdHash> sound_bases_ KIN_GUARDED_BY(lost_mutex_);
   Mutex other_places_mutex_;
   std::optional<std::unordered_multimap<ObjectId, Location, ObjectIdHash>> other_places_
       KIN_GUARDED_BY(other_places_mutex_);

@@ -89,9 +89,12 @@ Repository::Healed Repository::keep_healed(const ObjectId& pack, Bytes bytes, co
   puts_back_ = done.has_value();
   if (done) healed_on_disk_.insert(pack);
   {
+    MutexLock lost(lost_mutex_);
+    lost_packs_.erase(pack);
+  }
+  {
     MutexLock lock(mutex_);
     salts_.erase(pack);
-    lost_packs_.erase(pack);
     if (!done) keep_in_memory(pack, std::move(bytes), asked_for);
   }
   if (done) index_->note_damaged(pack, false);

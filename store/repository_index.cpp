@@ -66,6 +66,9 @@ Result<void> Repository::fill_index(const std::function<void(const Error&)>& on_
       return fill_index(on_damage, tries);  // from the start; there are only so many places to retreat to
     }
   }
+  // A new segment may list what a prune has removed: who made a new index saw it before, and takes it out
+  // again once it is done. A backup that is under way would take that for stored.
+  if (knows_lost_packs_ && known != listed) KIN_TRY(find_lost_packs());
   if (!complete && tries > 0) return fill_index(on_damage, tries - 1);
   if (complete) indexed_listings_ = listings;
   return {};
@@ -183,19 +186,20 @@ bool Repository::is_whole(const ObjectId& pack) const {
 }
 
 Result<void> Repository::find_lost_packs() {
+  knows_lost_packs_ = true;
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend_->list(FileKind::pack));
   std::map<ObjectId, std::uint64_t> sizes;
   for (const FileInfo& file : files) sizes.emplace(*ObjectId::from_hex(file.name), file.size);
   for (const IndexPack& pack : index_->packs()) {
     const auto file = sizes.find(pack.id);
-    if (file != sizes.end() && file->second == pack.size) continue;
+    if ((file != sizes.end() && file->second == pack.size) || is_known_lost(pack.id)) continue;
     // A segment that was made while the pack was cut short has a size that is wrong once the pack is mended.
     if (file == sizes.end() || !is_whole(pack.id)) lose(pack.id);
   }
   // Damage that someone met earlier does not show in a listing. But the pack may have been brought back, or
   // the disk had a bad moment.
   for (const ObjectId& pack : index_->damaged_packs()) {
-    if (is_lost(pack)) continue;
+    if (is_known_lost(pack)) continue;
     if (sizes.contains(pack) && !is_whole(pack)) {
       lose(pack);
     } else {

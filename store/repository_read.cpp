@@ -96,7 +96,7 @@ Result<BlockHeader> Repository::block_header(const BlockRef& block) {
 }
 
 void Repository::lose(const ObjectId& pack) {
-  MutexLock lock(mutex_);
+  MutexLock lock(lost_mutex_);
   if (lost_packs_.insert(pack).second) sound_bases_.clear();
 }
 
@@ -332,9 +332,13 @@ Result<bool> Repository::is_sound_at(const Location& location) {
   for (unsigned depth = 0; base; ++depth) {
     if (depth > kMostChain) return false;
     {
-      MutexLock lock(mutex_);
       // What is on its way was made from what is sound.
-      if (sound_bases_.contains(*base) || pending_.contains(*base)) break;
+      MutexLock lock(mutex_);
+      if (pending_.contains(*base)) break;
+    }
+    {
+      MutexLock lock(lost_mutex_);
+      if (sound_bases_.contains(*base)) break;
     }
     KIN_TRY_ASSIGN(std::optional<Location> below, find_indexed(*base));
     if (!below) return false;
@@ -348,7 +352,7 @@ Result<bool> Repository::is_sound_at(const Location& location) {
     followed.push_back(*base);
     base = below->base;
   }
-  MutexLock lock(mutex_);
+  MutexLock lock(lost_mutex_);
   if (sound_bases_.size() > kMostSoundBases) sound_bases_.clear();
   if (lost_packs_.empty()) sound_bases_.insert(followed.begin(), followed.end());
   return true;

@@ -22,9 +22,8 @@ using store::Repository;
 
 Bytes content(std::uint64_t number) { return random_bytes(number, 3'000); }
 
-// A snapshot with a file for each of these contents.
-Result<SnapshotId> back_up(Repository& repository, const std::vector<std::uint64_t>& contents) {
-  KIN_TRY(repository.begin_writing());
+// A snapshot with a file for each of these contents, by who has begun to write.
+Result<SnapshotId> go_on(Repository& repository, const std::vector<std::uint64_t>& contents) {
   TreeWriter tree([&](ObjectKind kind, Bytes bytes) { return store_object(repository, bytes, kind); });
   Snapshot snapshot = snapshot_named("here");
   for (const std::uint64_t number : contents) {
@@ -37,6 +36,11 @@ Result<SnapshotId> back_up(Repository& repository, const std::vector<std::uint64
   }
   KIN_TRY_ASSIGN(snapshot.tree, tree.finish());
   return repository.commit(snapshot);
+}
+
+Result<SnapshotId> back_up(Repository& repository, const std::vector<std::uint64_t>& contents) {
+  KIN_TRY(repository.begin_writing());
+  return go_on(repository, contents);
 }
 
 Result<void> read_all(Repository& repository, const SnapshotId& id) {
@@ -237,6 +241,30 @@ TEST_CASE("an index made while a prune removes packs does not list them", "[repo
   }
   CHECK(done);
   require_all_there(disk, 1);
+}
+
+TEST_CASE("a backup does not take for stored what a new index lists and a prune has removed",
+          "[repository][prune][rebuild]") {
+  FaultyDisk disk;
+  fill(disk);
+  std::unique_ptr<Repository> writer;
+  bool is_backed_up = false;
+  const auto rebuilder =
+      value_of(open_repository(std::make_unique<HookedBackend>(disk, [&](Operation operation, FileKind kind) {
+        if (kind != FileKind::index) return;
+        if (operation == Operation::put && !writer) {  // with what the packs had, when it read them
+          value_of(prune(disk.open()));
+          writer = reopen(disk);
+          value_of(writer->begin_writing());
+        }
+        if (operation == Operation::remove && !std::exchange(is_backed_up, true)) {
+          require_ok(writer->refresh_index());
+          value_of(go_on(*writer, {2}));
+        }
+      })));
+  value_of(rebuilder->rebuild_index([](const Error&) {}, [](std::size_t, std::size_t) {}));
+  CHECK(is_backed_up);
+  require_all_there(disk, 2);
 }
 
 }  // namespace kin::testing
