@@ -76,6 +76,7 @@ class Update {
   Result<void> put_most_needed_first();
   Result<void> write_all();
   Result<void> write(std::vector<ParityHeader::Pack> packs);
+  Result<std::set<ObjectId>> pruned(const std::vector<ParityHeader::Pack>& packs);
   Result<void> remove_old();
 
   Repository& repository_;
@@ -201,6 +202,25 @@ Result<void> Update::write_all() {
   return set.empty() ? Result<void>() : write(std::move(set));
 }
 
+// Those that a prune removes or has removed since they were listed. It says so before it looks which parity
+// there is, and we look after ours is there; so one sees the other.
+Result<std::set<ObjectId>> Update::pruned(const std::vector<ParityHeader::Pack>& packs) {
+  Backend& backend = repository_.backend();
+  KIN_TRY_ASSIGN(const StoredMarks stored, read_marks(backend, repository_.sealer(), [](const Error&) {}));
+  KIN_TRY_ASSIGN(const std::vector<FileInfo> files, backend.list(FileKind::pack));
+  std::set<std::string> there;
+  for (const FileInfo& file : files) there.insert(file.name);
+  const auto is_gone = [&](const ParityHeader::Pack& pack) { return !there.contains(pack.id.hex()); };
+  // What is gone and is still listed is damage, which the new set can heal.
+  if (std::any_of(packs.begin(), packs.end(), is_gone))
+    KIN_TRY(repository_.refresh_index([](const Error&) {}));
+  std::set<ObjectId> out;
+  for (const ParityHeader::Pack& pack : packs)
+    if (stored.marks.sweeping.contains(pack.id) || (is_gone(pack) && !repository_.index().has_pack(pack.id)))
+      out.insert(pack.id);
+  return out;
+}
+
 Result<void> Update::write(std::vector<ParityHeader::Pack> packs) {
   const auto on_pack = [&] {
     observer_.on_progress("reading packs for parity", out_.packs + out_.unprotected.size(), todo_.size());
@@ -217,6 +237,14 @@ Result<void> Update::write(std::vector<ParityHeader::Pack> packs) {
       if (!(made.header() == header))
         return Error(ErrorCode::corrupt, FileName{FileKind::parity, made.name()}.text() +
                                              " is not what was written; the older parity stays");
+      // They would take of the parity that the others may need.
+      KIN_TRY_ASSIGN(const std::set<ObjectId> leaving, pruned(packs));
+      if (!leaving.empty()) {
+        KIN_TRY(repository_.backend().remove({FileKind::parity, made.name()}));
+        std::erase_if(packs, [&](const ParityHeader::Pack& pack) { return leaving.contains(pack.id); });
+        for (const ObjectId& pack : leaving) packs_.erase(pack);
+        continue;
+      }
       ++out_.files;
       out_.file_bytes += written.file->size;
       for (const ParityHeader::Pack& pack : packs) {

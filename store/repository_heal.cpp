@@ -37,21 +37,27 @@ Repository::Healed Repository::heal(const ObjectId& pack, const std::stop_token&
     MutexLock lock(mutex_);
     return puts_back_ || (!healed_.contains(id) && healed_bytes() < most_healed_bytes_ / 2);
   };
-  bool has_parity = false;
-  const auto files = backend_->list(FileKind::parity);
-  for (const FileInfo& file : files ? *files : std::vector<FileInfo>()) {
-    const auto opened = ParityFile::open(parity_place(), file);
-    if (!opened || !is_of(*opened, pack)) continue;
-    has_parity = true;
-    // All damaged packs of a set are tried at once, which takes reading all of it.
-    if (const auto tried = tried_in_vain_.find(file.name);
-        tried != tried_in_vain_.end() && tried->second.contains(pack))
-      continue;
-    // What fails here is no worse than it was; another file may have the pack as well.
-    const auto in_vain = heal_from_parity(parity_place(), *opened, is_wanted, take, stop);
-    if (in_vain) tried_in_vain_[file.name].insert(in_vain->begin(), in_vain->end());
-    if (out != Healed::no) return out;
-    if (stop.stop_requested()) return Healed::no;  // and nothing is known of it
+  bool has_parity = false, is_replaced = true;
+  for (int tries = kMostListings; is_replaced && tries > 0; --tries) {
+    is_replaced = false;
+    const auto files = backend_->list(FileKind::parity);
+    for (const FileInfo& file : files ? *files : std::vector<FileInfo>()) {
+      const auto opened = ParityFile::open(parity_place(), file);
+      // By a set that was not listed yet.
+      is_replaced |= !opened && opened.error().code() == ErrorCode::not_found;
+      if (!opened || !is_of(*opened, pack)) continue;
+      has_parity = true;
+      // All damaged packs of a set are tried at once, which takes reading all of it.
+      if (const auto tried = tried_in_vain_.find(file.name);
+          tried != tried_in_vain_.end() && tried->second.contains(pack))
+        continue;
+      // What fails here is no worse than it was; another file may have the pack as well.
+      const auto in_vain = heal_from_parity(parity_place(), *opened, is_wanted, take, stop);
+      if (in_vain) tried_in_vain_[file.name].insert(in_vain->begin(), in_vain->end());
+      is_replaced |= !in_vain && in_vain.error().code() == ErrorCode::not_found;
+      if (out != Healed::no) return out;
+      if (stop.stop_requested()) return Healed::no;  // and nothing is known of it
+    }
   }
   if (has_parity && is_whole(pack)) return Healed::on_disk;  // the disk had a bad moment
   MutexLock lock(mutex_);

@@ -15,6 +15,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 namespace kin::store {
 namespace {
@@ -542,6 +543,47 @@ TEST_CASE("a prune leaves no set that lacks a pack", "[repository][parity][prune
   sample.disk.erase(pack_with(sample, 0));
   CHECK(sample.check().problems == 0);
   CHECK((sample.packs() == whole));
+}
+
+TEST_CASE("parity that is made while a prune removes packs is made without them",
+          "[repository][parity][prune]") {
+  ParityRepository sample(1);
+  for (int i = 0; i < 3; ++i) sample.add(3000, false);
+  for (const std::size_t i : {1U, 2U, 3U}) require_ok(sample.open()->forget_snapshot(sample.snapshots[i]));
+  const auto ignore = [](std::string_view, std::uint64_t, std::uint64_t) {};
+  PruneOptions options;
+  options.grace = 0;
+  int reads = 0;
+  const auto repository =
+      sample.open_on(std::make_unique<HookedBackend>(sample.disk, [&](Operation operation, FileKind kind) {
+        // It has read all that go, and two packs are left.
+        if (operation != Operation::get || kind != FileKind::pack || ++reads != 7) return;
+        value_of(Prune(*sample.open(), options, ignore).run({}));
+      }));
+  value_of(sample.update(*repository));
+  CHECK(sample.packs().size() == 2);
+  CHECK(sample.covered().first.size() == 2);
+  CHECK(sample.covered().second.empty());
+  CHECK(sample.disk.names(FileKind::parity).size() == 1);
+}
+
+TEST_CASE("who heals while parity is made anew finds the new one", "[repository][parity]") {
+  ParityRepository sample(8);
+  sample.add(3000, false);
+  const FileName damaged = pack_with(sample, 0);
+  const Bytes whole = sample.disk.file(damaged);
+  bool done = false;
+  const auto reader =
+      sample.open_on(std::make_unique<HookedBackend>(sample.disk, [&](Operation operation, FileKind kind) {
+        if (operation != Operation::get || kind != FileKind::parity || std::exchange(done, true)) return;
+        sample.disk.write(damaged, whole);  // or that would be healed now
+        value_of(sample.update(*sample.open()));
+        sample.disk.erase(damaged);
+      }));
+  sample.disk.erase(damaged);
+  CHECK(loads(*reader, sample.objects[0].first, sample.objects[0].second));
+  CHECK(done);
+  CHECK(sample.disk.file(damaged) == whole);
 }
 
 TEST_CASE("a pack that is only marked keeps its parity", "[repository][parity][prune]") {
