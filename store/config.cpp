@@ -59,12 +59,14 @@ Result<Config> decode_config(ByteView file) {
     return Error(
         ErrorCode::unsupported,
         fmt::format(
-            "the repository has format {} or features that need a newer kin (this one knows format {})",
+            "config says that the repository has format {} or features that need a newer kin (this one knows "
+            "format {})",
             config.version, kFormatVersion));
   config.repository_id = in.array<32>();
   const std::uint8_t encryption = in.u8();
   if (encryption > 1)
-    return Error(ErrorCode::unsupported, "the repository is encrypted in a way that needs a newer kin");
+    return Error(ErrorCode::unsupported,
+                 "config says that the repository is encrypted in a way that needs a newer kin");
   if (config.version == 0) in.fail();
   config.encryption = static_cast<Encryption>(encryption);
   if (config.encryption == Encryption::none) config.plain_master_key = in.array<32>();

@@ -88,7 +88,10 @@ TEST_CASE("a damaged config never opens as something else", "[repository][damage
   for_each_damage(disk.file(config_name()), [&](const Bytes& damaged, const std::string& what) {
     disk.damage(config_name(), damaged);
     INFO(what);
-    CHECK_FALSE(open_repository(disk.open()));
+    const auto opened = open_repository(disk.open());
+    REQUIRE_FALSE(opened);
+    if (opened.error().code() == ErrorCode::unsupported)  // it looks like one of a newer kin
+      CHECK(opened.error().message().find("config") != std::string::npos);
   });
   disk.heal();
   CHECK(open_repository(disk.open()).has_value());
