@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unordered_set>
 
 namespace kin::store {
 namespace {
@@ -226,23 +227,62 @@ Result<void> BlockUse::choose_places(const std::function<bool(const ObjectId&)>&
   for (Object& object : objects_) object.roles &= ~kHere & 0xff;
   for (Block& block : blocks_) block.is_needed = block.knows_header = 0;
   needed_ = {};
-  std::vector<std::uint64_t> left;
-  for (std::size_t i = 0; i < objects_.size();) {
-    const auto begin = objects_.begin() + static_cast<std::ptrdiff_t>(i);
-    auto end = begin;
-    while (end != objects_.end() && end->prefix == begin->prefix) ++end;
-    i = static_cast<std::size_t>(end - objects_.begin());
-    if ((begin->roles & (kTree | kList | kData)) == 0) continue;
-    KIN_TRY(check_stop(stop));
-    left.push_back(begin->prefix);
-    while (!left.empty()) {
-      const auto [first, last] = find(left.back());
-      left.pop_back();
-      KIN_TRY(choose_place(first, last, avoided, left));
+  // Those first that leave no choice, so that the others' is made with them in view.
+  for (const bool has_choice : {false, true})
+    for (auto begin = objects_.begin(), end = begin; begin != objects_.end(); begin = end) {
+      while (end != objects_.end() && end->prefix == begin->prefix) ++end;
+      if ((begin->roles & (kTree | kList | kData)) == 0 || (end - begin > 1) != has_choice) continue;
+      KIN_TRY(check_stop(stop));
+      KIN_TRY(choose_places_of(begin->prefix, avoided));
     }
-  }
   id_rests_ = {};
   return {};
+}
+
+// And down the chain.
+Result<void> BlockUse::choose_places_of(std::uint64_t prefix, const std::vector<bool>& avoided) {
+  std::vector<std::uint64_t> left{prefix};
+  while (!left.empty()) {
+    const auto [begin, end] = find(left.back());
+    left.pop_back();
+    KIN_TRY(choose_place(begin, end, avoided, left));
+  }
+  return {};
+}
+
+// Two writers at once may each store one object whole and the other as a delta against it, the one this way
+// and the other that way. Each place can be read as long as all are there. But the two deltas alone would
+// lean on each other. So whoever leans on a base is no place for that.
+bool BlockUse::leans_on(std::uint64_t prefix, std::uint64_t base) {
+  std::vector<std::uint64_t> left{prefix};
+  std::unordered_set<std::uint64_t> seen;
+  while (!left.empty()) {
+    const std::uint64_t at = left.back();
+    left.pop_back();
+    if (at == base) return true;
+    if (!seen.insert(at).second) continue;
+    const auto [begin, end] = find(at);
+    for (auto place = begin; place != end; ++place)
+      if (const Block& block = blocks_[place->block]; (place->roles & kHere) != 0 && block.has_base)
+        left.push_back(block.base);
+  }
+  return false;
+}
+
+// All places of it, and of all that these lean on: as it was before there was a choice.
+void BlockUse::need_all_below(std::uint64_t prefix) {
+  std::vector<std::uint64_t> left{prefix}, bases;
+  std::unordered_set<std::uint64_t> seen;
+  while (!left.empty()) {
+    const std::uint64_t at = left.back();
+    left.pop_back();
+    if (!seen.insert(at).second) continue;
+    const auto [begin, end] = find(at);
+    for (auto place = begin; place != end; ++place) {
+      need_at(*place, bases);
+      if (const Block& block = blocks_[place->block]; block.has_base) left.push_back(block.base);
+    }
+  }
 }
 
 Result<void> BlockUse::choose_place(Places begin, Places end, const std::vector<bool>& avoided,
@@ -253,10 +293,20 @@ Result<void> BlockUse::choose_place(Places begin, Places end, const std::vector<
     KIN_TRY_ASSIGN(const bool is_same, is_same_object(begin, end));
     for (const bool avoid : {false, true})
       for (auto at = begin; is_same && at != end; ++at) {
-        if (avoided[blocks_[at->block].pack] != avoid || !is_readable(blocks_[at->block])) continue;
+        Block& block = blocks_[at->block];
+        if (avoided[block.pack] != avoid || !is_readable(block)) continue;
+        if (block.has_base && leans_on(block.base, at->prefix)) continue;
         need_at(*at, left);
         return {};
       }
+  }
+  const auto is_in_a_loop = [&](const Object& place) {
+    const Block& block = blocks_[place.block];
+    return block.has_base && leans_on(block.base, place.prefix);
+  };
+  if (std::any_of(begin, end, is_in_a_loop)) {
+    need_all_below(begin->prefix);
+    return {};
   }
   for (auto at = begin; at != end; ++at) need_at(*at, left);
   return {};

@@ -90,6 +90,9 @@ class BlockUse {
   Result<void> need_all_places(std::uint64_t prefix);
   void drop_baseless();
   void need_at(Object& place, std::vector<std::uint64_t>& left);
+  Result<void> choose_places_of(std::uint64_t prefix, const std::vector<bool>& avoided);
+  bool leans_on(std::uint64_t prefix, std::uint64_t base);  // by the places that are chosen
+  void need_all_below(std::uint64_t prefix);
   Result<void> choose_place(Places begin, Places end, const std::vector<bool>& avoided,
                             std::vector<std::uint64_t>& left);
   Result<bool> is_same_object(Places begin, Places end);

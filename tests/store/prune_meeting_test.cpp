@@ -243,6 +243,29 @@ TEST_CASE("an index made while a prune removes packs does not list them", "[repo
   require_all_there(disk, 1);
 }
 
+TEST_CASE("of objects that two writers have stored as deltas against each other, one stays whole",
+          "[repository][prune]") {
+  // Which places are chosen goes by the names of segments, which are random.
+  for (int round = 0; round < 40; ++round) {
+    FaultyDisk disk;
+    create_repository(disk);
+    const auto one = reopen(disk), other = reopen(disk);
+    for (Repository* const writer : {one.get(), other.get()}) value_of(writer->begin_writing());
+    for (Repository* const writer : {one.get(), other.get()}) {
+      const std::uint64_t whole = writer == one.get() ? 1 : 2, delta = 3 - whole;
+      const ObjectId base = value_of(store_object(*writer, content(whole)));
+      require_ok(writer->flush());
+      REQUIRE(value_of(writer->claim(writer->id_of(content(delta)))));
+      value_of(writer->append(delta_block(*writer, base, content(whole), content(delta))));
+      require_ok(writer->flush());
+    }
+    value_of(go_on(*one, {1, 2}));
+    value_of(go_on(*other, {2}));
+    value_of(prune(disk.open()));
+    require_all_there(disk, 2);
+  }
+}
+
 TEST_CASE("a backup does not take for stored what a new index lists and a prune has removed",
           "[repository][prune][rebuild]") {
   FaultyDisk disk;
