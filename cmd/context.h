@@ -35,6 +35,7 @@ enum class ExitCode {
   not_found = 14,    // no such snapshot or path
   unsupported = 15,  // made by a newer kin
   wrong_base = 16,   // a delta was made from another file
+  refused = 17,      // the repository is append-only or read-only
   interrupted = 130,
   nobody_reads = 141,  // as a shell tells of a program that SIGPIPE ended
 };
@@ -113,7 +114,7 @@ Result<std::string> read_password(const Context& context, const std::string& pro
 Result<Fd> lock_repository(const std::string& location, const std::stop_token& stop);
 // Locked, so that two cannot make it at once and each go on with a key of its own.
 Result<void> create_repository(const std::string& location, const std::optional<std::string>& password,
-                               unsigned parity_percent = 0);
+                               unsigned parity_percent = 0, store::Access access = store::Access::read_write);
 
 // What becomes of packs that are found damaged, and that parity can heal. In memory: it is told, and read
 // from there.

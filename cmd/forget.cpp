@@ -144,6 +144,7 @@ Result<ExitCode> Forget::run() {
   // Two who forget by rules at the same time could each keep what the other forgets.
   KIN_TRY_ASSIGN(const LockedRepository alone, open_repository_alone(context_));
   const auto& repository = alone.repository;
+  if (!options_.dry_run) KIN_TRY(repository->require_removable());  // before a list of what goes is shown
   KIN_TRY_ASSIGN(all_, store::load_snapshots(*repository, {}, [&](const Error& error) {
                    context_.warn(error.message());
                    damaged_ = true;

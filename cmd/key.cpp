@@ -68,9 +68,9 @@ Result<ExitCode> list(Context& context, const KeyOptions&) {
 
 Result<ExitCode> add(Context& context, const KeyOptions& options) {
   KIN_TRY_ASSIGN(const auto repository, open_encrypted(context));
+  KIN_TRY(repository->require_writable());  // before anybody types a password for nothing
   KIN_TRY_ASSIGN(const std::string password, new_password(context, options));
-  KIN_TRY_ASSIGN(const std::string name,
-                 store::add_key(repository->backend(), repository->master_key(), password, {}));
+  KIN_TRY_ASSIGN(const std::string name, repository->add_key(password));
   context.print("added key " + name.substr(0, 8));
   context.json("key_added", {{"id", name}});
   return ExitCode::ok;
@@ -92,7 +92,7 @@ Result<ExitCode> remove(Context& context, const KeyOptions& options) {
     return Error(
         ErrorCode::invalid_argument,
         "this is the key that you are using now; open the repository with another password to remove it");
-  KIN_TRY(repository->backend().remove({store::FileKind::key, matches.front()}));
+  KIN_TRY(repository->remove_key(matches.front()));
   context.print("removed key " + matches.front().substr(0, 8));
   context.json("key_removed", {{"id", matches.front()}});
   return ExitCode::ok;
@@ -100,10 +100,9 @@ Result<ExitCode> remove(Context& context, const KeyOptions& options) {
 
 Result<ExitCode> change(Context& context, const KeyOptions& options) {
   KIN_TRY_ASSIGN(const auto repository, open_encrypted(context));
+  KIN_TRY(repository->require_removable());  // likewise
   KIN_TRY_ASSIGN(const std::string password, new_password(context, options));
-  KIN_TRY_ASSIGN(const std::string name,
-                 store::add_key(repository->backend(), repository->master_key(), password, {}));
-  KIN_TRY(repository->backend().remove({store::FileKind::key, repository->key_name()}));
+  KIN_TRY_ASSIGN(const std::string name, repository->replace_key(password));
   context.print(fmt::format("key {} replaces {}", name.substr(0, 8), repository->key_name().substr(0, 8)));
   context.json("key_changed", {{"id", name}, {"old_id", repository->key_name()}});
   return ExitCode::ok;

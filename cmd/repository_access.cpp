@@ -133,14 +133,14 @@ Result<Fd> lock_repository(const std::string& location, const std::stop_token& s
 }
 
 Result<void> create_repository(const std::string& location, const std::optional<std::string>& password,
-                               unsigned parity_percent) {
+                               unsigned parity_percent, store::Access access) {
   if (password && password->empty())
     return Error(ErrorCode::invalid_argument,
                  "an empty password protects nothing (kin init --plain makes a repository without one)");
   KIN_TRY(make_directories(location, 0700));
   KIN_TRY_ASSIGN(const Fd lock, lock_repository(location, {}));
   KIN_TRY_ASSIGN(const auto backend, store::open_backend(location));
-  return store::Repository::create(*backend, password, {}, Scanner::kDefaultFeatures, parity_percent);
+  return store::Repository::create(*backend, password, {}, Scanner::kDefaultFeatures, parity_percent, access);
 }
 
 Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context, Healing healing) {

@@ -50,9 +50,7 @@ Result<ExitCode> run_tag(Context& context, const TagOptions& options) {
     copy.tags = changed_tags(options, copy.tags);
     if (copy.tags == stored.snapshot.tags) continue;
     if (!copy.original) copy.original = stored.id;
-    // The new one is durable before the old one goes.
-    KIN_TRY_ASSIGN(const SnapshotId id, repository->save_snapshot(copy));
-    KIN_TRY(repository->remove_snapshot(stored.id));
+    KIN_TRY_ASSIGN(const SnapshotId id, repository->replace_snapshot(stored.id, copy));
     context.print(fmt::format("snapshot {} is now {}", stored.id.short_hex(), id.short_hex()));
     context.json("changed", {{"old_snapshot_id", stored.id.hex()}, {"new_snapshot_id", id.hex()}});
     ++changed;

@@ -37,7 +37,10 @@ Bytes encode_config(const Config& config, const Key& master_key) {
   parameters.signed_varint(config.created.seconds);
   parameters.varint(config.created.nanoseconds);
   parameters.varint(config.features);
-  if (config.parity_percent > 0) parameters.varint(config.parity_percent);
+  // What is 0 at the end is not written.
+  const auto access = static_cast<std::uint64_t>(config.access);
+  if (config.parity_percent > 0 || access > 0) parameters.varint(config.parity_percent);
+  if (access > 0) parameters.varint(access);
   const Nonce nonce = random_nonce();
   const Bytes sealed =
       Sealer(config.encryption, sealing_key(master_key)).seal(nonce, out, parameters.bytes());
@@ -88,7 +91,12 @@ Result<void> verify_config(ByteView file, const Key& master_key, Config& config)
   if (fields.left() > 0) config.features = static_cast<unsigned>(fields.varint_up_to(kMostFeatures));
   if (fields.left() > 0) {
     config.parity_percent = static_cast<unsigned>(fields.varint_up_to(kMostParityPercent));
-    if (config.parity_percent == 0) fields.fail();  // none is written as nothing
+    if (config.parity_percent == 0 && fields.left() == 0) fields.fail();  // it is written as nothing
+  }
+  if (fields.left() > 0) {
+    const std::uint64_t access = fields.varint_up_to(static_cast<std::uint64_t>(kMostAccess));
+    if (access == 0) fields.fail();  // likewise
+    config.access = static_cast<Access>(access);
   }
   if (config.features < Scanner::kLeastFeatures) fields.fail();
   return fields.finish("config");

@@ -1,9 +1,10 @@
 // The repository's config: format version, id, whether it is encrypted, and the parameters, of which only
-// the parity may change.
+// the parity and the access may change.
 #pragma once
 
 #include "lib/base/text.h"
 #include "lib/similarity/scanner.h"
+#include "store/access.h"
 #include "store/crypto.h"
 
 #include <optional>
@@ -22,6 +23,7 @@ struct Config {
   Timestamp created;
   unsigned features = Scanner::kDefaultFeatures;  // the most in a sketch
   unsigned parity_percent = 0;                    // of the packs' bytes, written as parity for them
+  Access access = Access::read_write;
 };
 
 Bytes encode_config(const Config& config, const Key& master_key);

@@ -52,13 +52,13 @@ Error cache_error(const rocksdb::Status& status) {
 
 Error closed() { return Error(ErrorCode::io, "local cache: it could not be made anew"); }
 
-enum class Access { read, write };
+enum class OpenFor { reading, writing };
 
-rocksdb::Options options(rocksdb::Env* env, Access access = Access::write) {
+rocksdb::Options options(rocksdb::Env* env, OpenFor what = OpenFor::writing) {
   rocksdb::Options out;
   out.env = env;
-  out.create_if_missing = access == Access::write;
-  out.create_missing_column_families = access == Access::write;
+  out.create_if_missing = what == OpenFor::writing;
+  out.create_missing_column_families = what == OpenFor::writing;
   out.info_log_level = rocksdb::FATAL_LEVEL;
   out.keep_log_file_num = 1;
   out.max_background_jobs = 2;
@@ -120,24 +120,24 @@ struct ObjectIndex::State {
     return out;
   }
 
-  Result<void> open_database() { return open_with(env(), Access::write); }
+  Result<void> open_database() { return open_with(env(), OpenFor::writing); }
 
   // False if it has to be opened for writing, for whatever reason: that tells more.
-  bool open_read_only() { return is_quickly_read(database()) && open_with(reading_env(), Access::read); }
+  bool open_read_only() { return is_quickly_read(database()) && open_with(reading_env(), OpenFor::reading); }
 
-  Result<void> open_with(rocksdb::Env* on, Access access) {
-    const rocksdb::Options how = options(on, access);
+  Result<void> open_with(rocksdb::Env* on, OpenFor what) {
+    const rocksdb::Options how = options(on, what);
     std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
     for (const std::string& name : kFamilyNames) descriptors.emplace_back(name, how);
     rocksdb::DB* opened = nullptr;
     const rocksdb::Status status =
-        access == Access::read
+        what == OpenFor::reading
             ? rocksdb::DB::OpenForReadOnly(how, database(), descriptors, &families, &opened)
             : rocksdb::DB::Open(how, database(), descriptors, &families, &opened);
     if (is_useless(status)) return Error(ErrorCode::corrupt, cache_error(status).message());
     if (!status.ok()) return cache_error(status);
     db.reset(opened);
-    read_only = access == Access::read;
+    read_only = what == OpenFor::reading;
     auto loaded = load_meta();
     if (!loaded) close_database();
     return loaded;

@@ -299,6 +299,8 @@ Result<void> Update::remove_old() {
 }
 
 Result<ParityUpdate> Update::run() {
+  // Parity that takes the place of older parity removes nothing.
+  KIN_TRY(options_.percent == 0 ? repository_.require_removable() : repository_.require_writable());
   KIN_TRY(look());
   if (!todo_.empty()) {
     absorb();

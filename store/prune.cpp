@@ -21,6 +21,7 @@ Prune::Prune(Repository& repository, const PruneOptions& options,
     : repository_(repository), options_(options), on_progress_(std::move(on_progress)), groups_(repository) {}
 
 Result<PruneReport> Prune::run(const std::stop_token& stop) {
+  if (!options_.dry_run) KIN_TRY(repository_.require_removable());
   if (auto done = do_it(stop); !done) return explain(std::move(done).error());
   return report_;
 }

@@ -291,6 +291,7 @@ Result<std::set<ObjectId>> packs_without_bases(Repository& repository, const Rep
 Result<PackRepair> repair_packs(Repository& repository, bool dry_run, const RepairObserver& observer,
                                 const std::stop_token& stop) {
   PackRepair out;
+  if (!dry_run) KIN_TRY(repository.require_removable());
   KIN_TRY(repository.refresh_index());  // a prune may have removed packs since
   KIN_TRY_ASSIGN(std::set<ObjectId> bad, find_bad_packs(repository, dry_run, observer, stop, out));
   if (!dry_run) out.healed = repository.healed_packs().size();  // also before, and with others
@@ -418,6 +419,7 @@ Snapshot mended(const SnapshotId& id, Snapshot snapshot, const ObjectId& tree, c
 Result<SnapshotRepair> repair_snapshots(Repository& repository, bool dry_run, const RepairObserver& observer,
                                         const std::stop_token& stop) {
   SnapshotRepair out;
+  if (!dry_run) KIN_TRY(repository.require_removable());
   TreeRepair trees(repository, dry_run, observer, stop);
   std::set<SnapshotId> set_aside;
   std::vector<StoredSnapshot> snapshots;

@@ -36,7 +36,8 @@ std::string temporary_directory() {
 }  // namespace
 
 Result<void> Repository::create(Backend& backend, const std::optional<std::string>& password,
-                                const PasswordCost& cost, unsigned features, unsigned parity_percent) {
+                                const PasswordCost& cost, unsigned features, unsigned parity_percent,
+                                Access access) {
   const auto config_there = backend.get(config_name());
   if (config_there)
     return Error(ErrorCode::invalid_argument, printable(backend.location()) + " is a repository already");
@@ -58,9 +59,10 @@ Result<void> Repository::create(Backend& backend, const std::optional<std::strin
   config.created = now();
   config.features = features;
   config.parity_percent = parity_percent;
+  config.access = access;
   if (password) {
     config.encryption = Encryption::xchacha20_poly1305;
-    KIN_TRY(add_key(backend, master_key, *password, cost));
+    KIN_TRY(store::add_key(backend, master_key, *password, cost));
   } else {
     config.plain_master_key = master_key;
   }
@@ -389,12 +391,6 @@ Result<void> Repository::mark_unclean() {
   return {};
 }
 
-Result<void> Repository::require_writable() const {
-  if (config_.writable) return {};
-  return Error(ErrorCode::unsupported,
-               "the repository has features that a newer kin is needed to write; this one can only read it");
-}
-
 Result<std::size_t> Repository::begin_writing(const std::stop_token& stop) {
   KIN_TRY(require_writable());
   std::size_t adopted = 0;
@@ -464,7 +460,7 @@ Result<SnapshotId> Repository::save_snapshot(const Snapshot& snapshot) {
   KIN_TRY(backend_->put({FileKind::snapshot, id.hex()}, file));
   KIN_TRY(backend_->sync());
   if (auto unswept = require_unswept(snapshot, marks_.last_sweep); !unswept) {
-    KIN_TRY(remove_snapshot(id));
+    KIN_TRY(backend_->remove({FileKind::snapshot, id.hex()}));  // our own, which nobody has relied on
     return std::move(unswept).error();
   }
   return id;
@@ -506,7 +502,15 @@ Result<void> Repository::require_unswept(const Snapshot& snapshot, std::uint64_t
 }
 
 Result<void> Repository::remove_snapshot(const SnapshotId& id) {
+  KIN_TRY(require_removable());
   return backend_->remove({FileKind::snapshot, id.hex()});
+}
+
+Result<SnapshotId> Repository::replace_snapshot(const SnapshotId& id, const Snapshot& snapshot) {
+  KIN_TRY(require_removable());
+  KIN_TRY_ASSIGN(const SnapshotId replacement, save_snapshot(snapshot));
+  KIN_TRY(remove_snapshot(id));
+  return replacement;
 }
 
 // It is durable in its new place before it goes from the old one; a crash leaves it in both, which is no
@@ -525,11 +529,12 @@ Result<void> Repository::move_snapshot(const SnapshotId& id, FileKind from, File
 }
 
 Result<void> Repository::forget_snapshot(const SnapshotId& id) {
+  KIN_TRY(require_removable());
   return move_snapshot(id, FileKind::snapshot, FileKind::forgotten, []() -> Result<void> { return {}; });
 }
 
 Result<void> Repository::set_aside_snapshot(const SnapshotId& id) {
-  KIN_TRY(require_writable());
+  KIN_TRY(require_removable());
   if (load_snapshot(id)) return {};  // the disk had a bad moment
   const FileName from{FileKind::snapshot, id.hex()}, to{FileKind::forgotten, id.hex()};
   const auto file = backend_->get(from);

@@ -69,7 +69,7 @@ class Repository : public BlockStore {
   // invalid_argument if there is one already. No password: not encrypted. `features`: the most in a sketch.
   static Result<void> create(Backend& backend, const std::optional<std::string>& password,
                              const PasswordCost& cost = {}, unsigned features = Scanner::kDefaultFeatures,
-                             unsigned parity_percent = 0);
+                             unsigned parity_percent = 0, Access access = Access::read_write);
   // no_repository, wrong_password, corrupt, unsupported.
   static Result<std::unique_ptr<Repository>> open(std::unique_ptr<Backend> backend,
                                                   const OpenOptions& options);
@@ -80,6 +80,20 @@ class Repository : public BlockStore {
   const Key& master_key() const { return master_key_; }
   const std::string& key_name() const { return key_name_; }  // of the key that opened it; empty if plain
   std::string id() const;
+
+  // What its access permits, and whether this kin knows all that a writer has to. Whoever adds to the
+  // repository asks the first, and whoever removes or replaces something the second, before anything is done;
+  // all that is below does so by itself. refused, or unsupported.
+  Result<void> require_writable() const;
+  Result<void> require_removable() const;
+  // From now on; who has the repository open does not see it. Permitted whatever the access is.
+  Result<void> set_access(Access access);
+
+  // Keys of an encrypted repository. Durable on return.
+  Result<std::string> add_key(const std::string& password, const PasswordCost& cost = {});
+  Result<void> remove_key(const std::string& name);
+  Result<std::string> replace_key(const std::string& password,
+                                  const PasswordCost& cost = {});  // the one in use
 
   // Objects. Reads the index segments that the cache lacks before the first lookup; after that,
   // refresh_index() sees those of others. A segment that cannot be read is an error, unless there is someone
@@ -151,6 +165,8 @@ class Repository : public BlockStore {
   Result<Snapshot> load_snapshot(const SnapshotId& id);
   Result<SnapshotId> save_snapshot(const Snapshot& snapshot);
   Result<void> remove_snapshot(const SnapshotId& id);
+  // The new one is durable before the old one goes.
+  Result<SnapshotId> replace_snapshot(const SnapshotId& id, const Snapshot& snapshot);
   // Forgotten ones are no snapshots, but can be again while what they name is there.
   Result<void> forget_snapshot(const SnapshotId& id);
   // Of one that cannot be read, what there is becomes a forgotten one, unless that is there and whole.
@@ -197,7 +213,8 @@ class Repository : public BlockStore {
 
   Result<void> open_index();
   void tell_cache_lost(const Error& why);  // once, whichever part of it
-  Result<void> require_writable() const;
+  Result<void> require_known_features() const;
+  Result<void> replace_config(const Config& config);
   Result<std::vector<SnapshotId>> list_by_id(FileKind kind);
   Result<Snapshot> load_snapshot_file(const FileName& name);
   Result<void> move_snapshot(const SnapshotId& id, FileKind from, FileKind to,

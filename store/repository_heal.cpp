@@ -138,11 +138,11 @@ void Repository::heal_lost_packs(const std::stop_token& stop) {
 }
 
 Result<void> Repository::set_parity_percent(unsigned percent) {
-  KIN_TRY(require_writable());
+  // Less is made in place of more.
+  KIN_TRY(percent < config_.parity_percent ? require_removable() : require_writable());
   Config config = config_;
   config.parity_percent = percent;
-  KIN_TRY(backend_->put(config_name(), encode_config(config, master_key_)));
-  return backend_->sync();
+  return replace_config(config);
 }
 
 }  // namespace kin::store

@@ -66,6 +66,7 @@ add_executable(kin_tests
   tests/lib/similarity/shingleprint_test.cpp
   tests/lib/similarity/sif_test.cpp
   tests/lib/similarity/simihash_test.cpp
+  tests/store/access_test.cpp
   tests/store/backend_test.cpp
   tests/store/check_test.cpp
   tests/store/config_test.cpp
@@ -311,7 +312,7 @@ endif()
 
 # The program, as a user runs it.
 set(suppress print_suppressions=0:suppressions=${CMAKE_SOURCE_DIR}/tests/support)
-foreach(name bad_input cache check containers damage delta disk_full drill estimate explain export forget golden import interrupt
+foreach(name access bad_input cache check containers damage delta disk_full drill estimate explain export forget golden import interrupt
   museum options pages parity prune repair report restore round_trip simhash similar sources streams sync sync_peers sync_ssh
   writers)
   add_test(NAME cli_${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/${name}_test.sh)

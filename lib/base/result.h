@@ -22,6 +22,7 @@ enum class ErrorCode {
   no_repository,     // the place given holds no repository
   wrong_password,    // no key of the repository opens with this password
   wrong_base,        // a delta was made from other bytes than those given
+  refused,           // the repository is append-only or read-only
 };
 
 class [[nodiscard]] Error {

@@ -61,6 +61,51 @@ TEST_CASE("a config has the part of parity, and is as before without", "[config]
   CHECK(code_of(read(encode_config(config, master_key), master_key)) == ErrorCode::corrupt);
 }
 
+TEST_CASE("a config has the access, and is as before where all is permitted", "[config]") {
+  const Key master_key = random_key();
+  Config config = sample(Encryption::none, master_key);
+  const std::size_t size = encode_config(config, master_key).size();
+  for (const Access access : {Access::append_only, Access::read_only})
+    for (const unsigned percent : {0U, 5U}) {
+      config.access = access;
+      config.parity_percent = percent;
+      const Config got = value_of(read(encode_config(config, master_key), master_key));
+      CHECK(got.access == access);
+      CHECK(got.parity_percent == percent);
+      CHECK(encode_config(config, master_key).size() == size + 2);
+    }
+  config.parity_percent = 0;
+  config.access = static_cast<Access>(3);
+  CHECK(code_of(read(encode_config(config, master_key), master_key)) == ErrorCode::corrupt);
+  config.access = Access::read_write;
+  CHECK(encode_config(config, master_key).size() == size);
+}
+
+TEST_CASE("what is 0 at the end of a config is not written, and refused if it is", "[config]") {
+  const Key master_key = random_key();
+  const Config config = sample(Encryption::none, master_key);
+  const Bytes file = encode_config(config, master_key);
+  const std::size_t open_bytes = 8 + 4 + 4 + 4 + 32 + 1 + 32;
+  const Sealer sealer(Encryption::none, sealing_key(master_key));
+  // With more fields than it was written with.
+  const auto with = [&](const Bytes& fields) {
+    Bytes out(file.begin(), file.begin() + open_bytes);
+    Nonce nonce{};
+    std::copy_n(file.begin() + open_bytes, nonce.size(), nonce.begin());
+    Bytes plain = value_of(sealer.open(nonce, out, ByteView(file).subspan(open_bytes + nonce.size())));
+    append(plain, fields);
+    const Bytes sealed = sealer.seal(nonce, out, plain);
+    append(out, nonce);
+    append(out, sealed);
+    return out;
+  };
+  CHECK(value_of(read(with({}), master_key)).access == Access::read_write);
+  CHECK(value_of(read(with({0, 1}), master_key)).access == Access::append_only);
+  CHECK(value_of(read(with({7, 2}), master_key)).access == Access::read_only);
+  for (const Bytes& fields : {Bytes{0}, Bytes{0, 0}, Bytes{5, 0}, Bytes{0, 1, 0}, Bytes{0, 3}, Bytes{101, 1}})
+    CHECK(code_of(read(with(fields), master_key)) == ErrorCode::corrupt);
+}
+
 TEST_CASE("an encrypted config does not hold the master key", "[config]") {
   const Key master_key = random_key();
   const std::string file = hex(encode_config(sample(Encryption::xchacha20_poly1305, master_key), master_key));

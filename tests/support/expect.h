@@ -34,6 +34,8 @@ inline std::string name_of(ErrorCode code) {
       return "no_repository";
     case ErrorCode::wrong_password:
       return "wrong_password";
+    case ErrorCode::refused:
+      return "refused";
     case ErrorCode::wrong_base:
       return "wrong_base";
   }
