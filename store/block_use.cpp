@@ -390,6 +390,11 @@ bool BlockUse::is_needed(const ObjectId& id, const BlockRef& at) {
   });
 }
 
+bool BlockUse::is_content(const ObjectId& id) {
+  const auto [begin, end] = find(prefix_of(id));
+  return begin != end && (begin->roles & kData) != 0;
+}
+
 Result<void> BlockUse::add(const Snapshot& snapshot, const std::stop_token& stop) {
   return walk(snapshot.tree, 0, stop);
 }

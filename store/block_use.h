@@ -50,6 +50,8 @@ class BlockUse {
   // The needed blocks of these packs, each pack's by offset.
   std::map<ObjectId, std::vector<BlockRef>> needed_blocks(const std::set<ObjectId>& packs) const;
   bool is_needed(const ObjectId& id, const BlockRef& at);
+  // As content, by a file of what was added; not only by deltas that lean on it.
+  bool is_content(const ObjectId& id);
 
  private:
   // Bytes may be a tree for one and a file's content for another: what lies below is looked at for each.

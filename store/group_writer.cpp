@@ -19,6 +19,8 @@ Result<void> GroupWriter::add(const BlockObject& object, ByteView content) {
   return {};
 }
 
+Result<void> GroupWriter::flush_content() { return put(0); }
+
 Result<void> GroupWriter::flush() {
   for (const std::size_t slot : {0U, 1U}) KIN_TRY(put(slot));
   return {};

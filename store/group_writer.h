@@ -12,7 +12,8 @@ class GroupWriter {
   explicit GroupWriter(Repository& repository) : repository_(repository) {}
 
   Result<void> add(const BlockObject& object, ByteView content);
-  Result<void> flush();  // to the repository, whose flush() is the caller's
+  Result<void> flush_content();  // its group, so that others can lean on it
+  Result<void> flush();          // to the repository, whose flush() is the caller's
   std::uint64_t stored_bytes() const { return stored_bytes_; }
 
  private:

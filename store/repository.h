@@ -105,6 +105,8 @@ class Repository : public BlockStore {
   Result<std::shared_ptr<const BlockContent>> load_block(const BlockRef& block) override;
   // Without the payload, which may be damaged while this reads well.
   Result<BlockHeader> block_header(const BlockRef& block);
+  // As it is stored; decode() says whether the payload is sound.
+  Result<OpenedBlock> open_block_at(const BlockRef& block);
   // Stored ones only. What was committed before list_snapshots() was last called is found.
   Result<std::optional<Location>> find_location(const ObjectId& id);
   Result<Chain> chain(const ObjectId& id) override;

@@ -159,6 +159,21 @@ Result<BlockContent> Repository::decode(const OpenedBlock& block) {
   return content;
 }
 
+Result<OpenedBlock> Repository::open_block_at(const BlockRef& block) {
+  const auto open = [&]() -> Result<OpenedBlock> {
+    Salt salt;
+    KIN_TRY_ASSIGN(Bytes record, read_pack(block.pack, block.offset, block.stored_size, salt));
+    return open_block(sealer_, salt, block.offset, std::move(record));
+  };
+  auto opened = open();
+  if (!opened && may_heal(opened.error()) && heal(block.pack) != Healed::no) opened = open();
+  if (opened) return opened;
+  if (is_damage(opened.error())) lose_damaged(block.pack);
+  if (opened.error().code() == ErrorCode::not_found)
+    return Error(ErrorCode::corrupt, pack_text(block.pack) + " is missing");
+  return at_block(std::move(opened).error(), block);
+}
+
 Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const BlockRef& block, Path& path) {
   if (auto cached = cache_.find(block)) {
     // What is too long is so whatever was read before.
@@ -167,25 +182,13 @@ Result<std::shared_ptr<const BlockContent>> Repository::load_block_at(const Bloc
     return cached;
   }
   const auto in_pack = [&](Error error) { return at_block(std::move(error), block); };
-  const auto open = [&]() -> Result<OpenedBlock> {
-    Salt salt;
-    KIN_TRY_ASSIGN(Bytes record, read_pack(block.pack, block.offset, block.stored_size, salt));
-    return open_block(sealer_, salt, block.offset, std::move(record));
-  };
-  auto opened = open();
-  if (!opened && may_heal(opened.error()) && heal(block.pack) != Healed::no) opened = open();
-  if (!opened) {
-    if (is_damage(opened.error())) lose_damaged(block.pack);
-    if (opened.error().code() == ErrorCode::not_found)
-      return Error(ErrorCode::corrupt, pack_text(block.pack) + " is missing");
-    return in_pack(std::move(opened).error());
-  }
+  KIN_TRY_ASSIGN(const OpenedBlock opened, open_block_at(block));
   // If a base cannot be read, it is the base's pack that is damaged, not this one.
-  auto base = load_base(opened->header, path);
+  auto base = load_base(opened.header, path);
   if (!base && path.deltas > 0) return std::move(base).error();
   if (!base) return in_pack(std::move(base).error());
   path.deltas_below = *base ? path.deltas_below + 1 : 0;
-  auto content = decode_block(*opened, base->get(), path.deltas_below);
+  auto content = decode_block(opened, base->get(), path.deltas_below);
   if (!content) {
     if (is_damage(content.error())) lose_damaged(block.pack);
     return in_pack(std::move(content).error());

@@ -1,7 +1,6 @@
 #include "lib/object/content.h"
 
 #include <algorithm>
-#include <span>
 
 namespace kin {
 namespace {
@@ -51,20 +50,22 @@ Result<std::vector<Extent>> fold_extents(std::vector<Extent> extents, const Stor
     for (std::span<const Extent> rest = extents; !rest.empty();) {
       const std::span<const Extent> part = rest.first(std::min(rest.size(), kListExtents));
       rest = rest.subspan(part.size());
-      WireWriter out;
-      out.u8(kListVersion);
-      out.varint(part.size());
       Extent list{Extent::Kind::list, 0, {}};
-      for (const Extent& extent : part) {
-        encode_extent(extent, out);
-        list.size += extent.size;
-      }
-      KIN_TRY_ASSIGN(list.id, store(ObjectKind::list, out.take()));
+      for (const Extent& extent : part) list.size += extent.size;
+      KIN_TRY_ASSIGN(list.id, store(ObjectKind::list, encode_list(part)));
       lists.push_back(list);
     }
     extents = std::move(lists);
   }
   return extents;
+}
+
+Bytes encode_list(std::span<const Extent> extents) {
+  WireWriter out;
+  out.u8(kListVersion);
+  out.varint(extents.size());
+  for (const Extent& extent : extents) encode_extent(extent, out);
+  return out.take();
 }
 
 Result<std::vector<Extent>> load_list(ObjectReader& reader, const Extent& list) {

@@ -7,6 +7,7 @@
 #include "lib/object/object_store.h"
 
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace kin {
@@ -19,7 +20,8 @@ using StoreObject = std::function<Result<ObjectId>(ObjectKind kind, Bytes bytes)
 // Extents as a node should hold them; lists that this needs are stored by `store`.
 Result<std::vector<Extent>> fold_extents(std::vector<Extent> extents, const StoreObject& store);
 
-// The extents of a list object.
+// A list object, and its extents.
+Bytes encode_list(std::span<const Extent> extents);
 Result<std::vector<Extent>> load_list(ObjectReader& reader, const Extent& list);
 
 // Calls `visit` for each data extent, container and hole, in order, with its offset in the file. Lists are
