@@ -101,6 +101,13 @@ void set_path(Json& fields, const char* key, std::string_view path);
 // A check of CLI11: what an option names must have a name.
 std::string is_not_empty(const std::string& text);
 
+// Where a repository is, and where its password comes from.
+struct RepositoryPlace {
+  std::string location;
+  std::string password_variable = "KIN_PASSWORD";  // of the environment
+  std::string password_file, password_command;
+};
+
 // From -r or KIN_REPOSITORY, else the default place.
 std::string repository_location(const Context& context);
 std::string default_repository();
@@ -123,6 +130,9 @@ enum class Healing { none, in_memory, on_disk };
 // Opens it and reads its index.
 Result<std::unique_ptr<store::Repository>> open_repository(Context& context,
                                                            Healing healing = Healing::on_disk);
+// Likewise one at another place than the global options say.
+Result<std::unique_ptr<store::Repository>> open_repository_at(Context& context, const RepositoryPlace& place,
+                                                              Healing healing = Healing::on_disk);
 // For those who look at damage: they go on where the index cannot be read.
 Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context,
                                                                          Healing healing = Healing::on_disk);

@@ -37,12 +37,11 @@ Result<std::string> output_of(const std::string& command) {
 }
 
 // From the terminal, whatever stdin and stdout are; the terminal shows nothing of it.
-Result<std::string> prompt_for(const std::string& prompt) {
+Result<std::string> prompt_for(const std::string& prompt, const std::string& variable) {
   const Fd terminal(::open("/dev/tty", O_RDWR | O_CLOEXEC));
   if (!terminal)
-    return Error(
-        ErrorCode::wrong_password,
-        "the repository needs a password: set KIN_PASSWORD, KIN_PASSWORD_FILE or KIN_PASSWORD_COMMAND");
+    return Error(ErrorCode::wrong_password,
+                 fmt::format("the repository needs a password: set {0}, {0}_FILE or {0}_COMMAND", variable));
   termios before{};
   ::tcgetattr(terminal.get(), &before);
   termios silent = before;
@@ -102,25 +101,43 @@ DirectoryIds own_directories(const Context& context, const store::Repository& re
   return out;
 }
 
-bool has_password(const Context& context) {
-  return std::getenv("KIN_PASSWORD") != nullptr || !context.options.password_file.empty() ||
-         !context.options.password_command.empty();
+namespace {
+
+RepositoryPlace place_of(const Context& context) {
+  RepositoryPlace out;
+  out.location = repository_location(context);
+  out.password_file = context.options.password_file;
+  out.password_command = context.options.password_command;
+  return out;
 }
 
-Result<std::string> read_password(const Context& context, const std::string& prompt, bool confirm) {
-  if (const char* const password = std::getenv("KIN_PASSWORD")) return std::string(password);
-  if (!context.options.password_file.empty()) {
-    auto bytes = read_file(context.options.password_file, kMostPasswordBytes);
+bool has_password(const RepositoryPlace& place) {
+  return std::getenv(place.password_variable.c_str()) != nullptr || !place.password_file.empty() ||
+         !place.password_command.empty();
+}
+
+Result<std::string> read_password(const RepositoryPlace& place, const std::string& prompt, bool confirm) {
+  if (const char* const password = std::getenv(place.password_variable.c_str())) return std::string(password);
+  if (!place.password_file.empty()) {
+    auto bytes = read_file(place.password_file, kMostPasswordBytes);
     if (!bytes) return std::move(bytes).error().context("the password file");
     return first_line(as_text(*bytes));
   }
-  if (!context.options.password_command.empty()) return output_of(context.options.password_command);
-  KIN_TRY_ASSIGN(std::string password, prompt_for(prompt));
+  if (!place.password_command.empty()) return output_of(place.password_command);
+  KIN_TRY_ASSIGN(std::string password, prompt_for(prompt, place.password_variable));
   if (confirm) {
-    KIN_TRY_ASSIGN(const std::string again, prompt_for("the same again"));
+    KIN_TRY_ASSIGN(const std::string again, prompt_for("the same again", place.password_variable));
     if (again != password) return Error(ErrorCode::invalid_argument, "the two passwords differ");
   }
   return password;
+}
+
+}  // namespace
+
+bool has_password(const Context& context) { return has_password(place_of(context)); }
+
+Result<std::string> read_password(const Context& context, const std::string& prompt, bool confirm) {
+  return read_password(place_of(context), prompt, confirm);
 }
 
 Result<Fd> lock_repository(const std::string& location, const std::stop_token& stop) {
@@ -143,9 +160,11 @@ Result<void> create_repository(const std::string& location, const std::optional<
   return store::Repository::create(*backend, password, {}, Scanner::kDefaultFeatures, parity_percent, access);
 }
 
-Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context, Healing healing) {
-  const std::string location = repository_location(context);
-  KIN_TRY_ASSIGN(auto backend, store::open_backend(location));
+namespace {
+
+Result<std::unique_ptr<store::Repository>> open_without_index(Context& context, const RepositoryPlace& place,
+                                                              Healing healing) {
+  KIN_TRY_ASSIGN(auto backend, store::open_backend(place.location));
   store::OpenOptions options;
   options.cache_directory = cache_directory(context);
   options.use_cache = !context.options.no_cache;
@@ -165,21 +184,32 @@ Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context
                                put_back ? "" : ", but cannot be put back: " + put_back.error().message()));
   };
   options.on_warning = [&context](const Error& error) { context.warn(error.message()); };
-  options.password = [&] { return read_password(context, "password for " + printable(location), false); };
+  options.password = [&] { return read_password(place, "password for " + printable(place.location), false); };
   KIN_TRY_ASSIGN(auto repository, store::Repository::open(std::move(backend), options));
   // Whoever has a password set means an encrypted repository. If someone put a plain one in its place, the
   // next backup would lie open.
-  if (repository->config().encryption == store::Encryption::none && has_password(context))
+  if (repository->config().encryption == store::Encryption::none && has_password(place))
     return Error(ErrorCode::wrong_password,
                  fmt::format("the repository {} is not encrypted, but a password is set: unset it to go on",
-                             printable(location)));
+                             printable(place.location)));
+  return repository;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<store::Repository>> open_repository_without_index(Context& context, Healing healing) {
+  return open_without_index(context, place_of(context), healing);
+}
+
+Result<std::unique_ptr<store::Repository>> open_repository_at(Context& context, const RepositoryPlace& place,
+                                                              Healing healing) {
+  KIN_TRY_ASSIGN(auto repository, open_without_index(context, place, healing));
+  KIN_TRY(repository->refresh_index());
   return repository;
 }
 
 Result<std::unique_ptr<store::Repository>> open_repository(Context& context, Healing healing) {
-  KIN_TRY_ASSIGN(auto repository, open_repository_without_index(context, healing));
-  KIN_TRY(repository->refresh_index());
-  return repository;
+  return open_repository_at(context, place_of(context), healing);
 }
 
 Result<LockedRepository> open_repository_alone(Context& context, Healing healing) {
