@@ -70,6 +70,8 @@ add_executable(kin_tests
   tests/store/backend_test.cpp
   tests/store/check_test.cpp
   tests/store/config_test.cpp
+  tests/store/copy_damage_test.cpp
+  tests/store/copy_test.cpp
   tests/store/crypto_test.cpp
   tests/store/feature_index_test.cpp
   tests/store/feature_page_test.cpp
@@ -90,6 +92,7 @@ add_executable(kin_tests
   tests/store/repository_parity_test.cpp
   tests/store/repository_test.cpp
   tests/store/rocks_key_store_test.cpp
+  tests/store/tree_copy_test.cpp
   tests/support/faulty_backend.cpp
 )
 # They compile in half the time, and run as fast; under sanitizers they need not be optimised at all.
@@ -312,7 +315,7 @@ endif()
 
 # The program, as a user runs it.
 set(suppress print_suppressions=0:suppressions=${CMAKE_SOURCE_DIR}/tests/support)
-foreach(name access bad_input cache check containers damage delta disk_full drill estimate explain export forget golden import interrupt
+foreach(name access bad_input cache check containers copy damage delta disk_full drill estimate explain export forget golden import interrupt
   museum options pages parity prune repair report restore round_trip simhash similar sources streams sync sync_peers sync_ssh
   writers)
   add_test(NAME cli_${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/cli/${name}_test.sh)
