@@ -19,17 +19,18 @@
 namespace kin::cmd {
 
 extern const Command kAccess, kBackup, kCache, kCheck, kCompare, kCompletion, kCopy, kDamage, kDelta, kDiff,
-    kDump, kEstimate, kExplain, kExport, kFind, kForget, kGroups, kImport, kInit, kKey, kLs, kParity, kPatch,
-    kPrune, kRepair, kReport, kRestore, kServe, kSimhash, kSimilar, kSnapshots, kStats, kStudy, kSync, kTag,
-    kUndelete;
+    kDump, kEstimate, kExplain, kExport, kFind, kForget, kGroups, kImport, kInit, kKey, kLs, kMigrate,
+    kParity, kPatch, kPrune, kRepair, kReport, kRestore, kServe, kSimhash, kSimilar, kSnapshots, kStats,
+    kStudy, kSync, kTag, kUndelete;
 
 namespace {
 
 const Command* const kCommands[] = {
-    &kInit,   &kBackup,  &kRestore, &kEstimate, &kSnapshots, &kLs,       &kFind,       &kDiff,   &kDump,
-    &kExport, &kImport,  &kExplain, &kTag,      &kForget,    &kUndelete, &kPrune,      &kCopy,   &kStats,
-    &kReport, &kCheck,   &kKey,     &kAccess,   &kDamage,    &kCache,    &kRepair,     &kParity, &kDelta,
-    &kPatch,  &kSimilar, &kGroups,  &kCompare,  &kSimhash,   &kStudy,    &kCompletion, &kSync,   &kServe,
+    &kInit,    &kBackup, &kRestore,    &kEstimate, &kSnapshots, &kLs,      &kFind,     &kDiff,
+    &kDump,    &kExport, &kImport,     &kExplain,  &kTag,       &kForget,  &kUndelete, &kPrune,
+    &kCopy,    &kStats,  &kReport,     &kCheck,    &kKey,       &kAccess,  &kDamage,   &kCache,
+    &kRepair,  &kParity, &kMigrate,    &kDelta,    &kPatch,     &kSimilar, &kGroups,   &kCompare,
+    &kSimhash, &kStudy,  &kCompletion, &kSync,     &kServe,
 };
 
 ExitCode exit_code_for(const Error& error) {

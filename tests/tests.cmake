@@ -78,6 +78,7 @@ add_executable(kin_tests
   tests/store/feature_table_test.cpp
   tests/store/index_segment_test.cpp
   tests/store/key_file_test.cpp
+  tests/store/migration_test.cpp
   tests/store/object_index_test.cpp
   tests/store/block_cache_test.cpp
   tests/store/object_storage_test.cpp

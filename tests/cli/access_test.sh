@@ -62,6 +62,15 @@ grep -qF 'cannot be put back: the repository is read-only' healed || fail "nobod
 run 0 access read-write; run 0 backup tree; says 'is healed from parity'
 cmp "$pack" "whole/${pack#repo/}"
 
+# There is nothing to migrate, whatever is permitted.
+for access in read-only append-only read-write; do
+  run 0 access "$access"; before=$(state)
+  run 0 migrate; says 'nothing to migrate; the format is version 1'
+  run 0 migrate --apply; says 'nothing to migrate'; run 0 --json migrate --apply; [ "$(field format)" = 1 ] || fail "$(cat out)"
+  [ "$before" = "$(state)" ] || fail "something was migrated"
+done
+run 2 migrate surplus
+
 # Read-write again: as ever.
 run 0 access; says 'read-write'
 run 0 key remove "$other"; run 0 tag --add x; run 0 forget --keep-last 1 --prune; run 0 check --read-data
