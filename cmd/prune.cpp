@@ -38,6 +38,20 @@ Json part_json(const store::PruneReport::Part& part) {
   return {{"packs", part.packs}, {"bytes", part.bytes}};
 }
 
+void tell_of_bases(Context& context, const store::RebaseReport& report, const store::PruneOptions& options) {
+  if (report.kept == 0) return;
+  const std::string kept = fmt::format("{} ({}) {} there only as {} of others", counted(report.kept, "block"),
+                                       human_bytes(report.kept_bytes), report.kept == 1 ? "is" : "are",
+                                       report.kept == 1 ? "the base" : "bases");
+  if (!options.rebase) return context.print(kept + " (--rebase: where others do as well, they go)");
+  if (report.freed == 0) return context.print(kept + ", and no other base would take less");
+  context.print(fmt::format("{}; {} of them ({}) {} needless, as {} that took {} {} {} on other bases", kept,
+                            grouped(report.freed), human_bytes(report.freed_bytes),
+                            options.dry_run ? "would be" : (report.freed == 1 ? "is" : "are"),
+                            counted(report.written, "delta"), human_bytes(report.old_bytes),
+                            options.dry_run ? "would take" : "now take", human_bytes(report.written_bytes)));
+}
+
 void tell(Context& context, const store::PruneReport& report, const PruneChoice& choice) {
   const bool dry = choice.options.dry_run;
   if (report.rewritten.packs > 0)
@@ -46,6 +60,7 @@ void tell(Context& context, const store::PruneReport& report, const PruneChoice&
                           packs_and_bytes(report.rewritten))
             : fmt::format("{} were needed in small part; what is needed of them was written anew, {}",
                           packs_and_bytes(report.rewritten), human_bytes(report.moved_bytes)));
+  tell_of_bases(context, report.rebase, choice.options);
   context.print(fmt::format("{} {}", packs_and_bytes(report.removed), dry ? "would be removed" : "removed"));
   if (report.marked.packs > 0)
     context.print(fmt::format("{} {} needless, for a later prune to remove (--now: at once)",
@@ -70,6 +85,13 @@ void tell(Context& context, const store::PruneReport& report, const PruneChoice&
                            {"marked", part_json(report.marked)},
                            {"rewritten", part_json(report.rewritten)},
                            {"moved_bytes", report.moved_bytes},
+                           {"base_only_blocks", report.rebase.kept},
+                           {"base_only_bytes", report.rebase.kept_bytes},
+                           {"rebase_freed_blocks", report.rebase.freed},
+                           {"rebase_freed_bytes", report.rebase.freed_bytes},
+                           {"rebase_written_blocks", report.rebase.written},
+                           {"rebase_old_bytes", report.rebase.old_bytes},
+                           {"rebase_written_bytes", report.rebase.written_bytes},
                            {"unused_bytes", report.unused_bytes},
                            {"parity_packs", report.parity.packs},
                            {"forgotten_removed", report.forgotten_removed},
@@ -97,6 +119,8 @@ void add_prune_options(CLI::App& app, PruneChoice& choice) {
          "--max-unused", [&choice](const std::string& text) { set_most_unused(text, choice.options); },
          "how much of what is left may be needless: 5%, 200M, unlimited (default 5%)")
       ->type_name("LIMIT");
+  app.add_flag("--rebase", choice.options.rebase,
+               "give deltas another base where that frees one which no snapshot needs");
   app.add_option("--grace", choice.options.grace,
                  "how many prunes later what is needless is removed (default 1)")
       ->type_name("N")

@@ -134,7 +134,9 @@ void BlockUse::settle() {
 void BlockUse::join_equal_blocks() {
   std::vector<std::uint32_t> order(blocks_.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
-  const auto place = [&](std::uint32_t i) { return std::pair(blocks_[i].pack, blocks_[i].offset); };
+  const auto place = [&](std::uint32_t i) {
+    return std::pair(std::uint32_t{blocks_[i].pack}, blocks_[i].offset);
+  };
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return std::pair(place(a), a) < std::pair(place(b), b);
   });
@@ -225,7 +227,7 @@ Result<void> BlockUse::choose_places(const std::function<bool(const ObjectId&)>&
   std::vector<bool> avoided;
   for (const IndexPack& pack : packs_) avoided.push_back(is_avoided(pack.id));
   for (Object& object : objects_) object.roles &= ~kHere & 0xff;
-  for (Block& block : blocks_) block.is_needed = block.knows_header = 0;
+  for (Block& block : blocks_) block.is_needed = block.is_named = block.knows_header = 0;
   needed_ = {};
   // Those first that leave no choice, so that the others' is made with them in view.
   for (const bool has_choice : {false, true})
@@ -236,6 +238,9 @@ Result<void> BlockUse::choose_places(const std::function<bool(const ObjectId&)>&
       KIN_TRY(choose_places_of(begin->prefix, avoided));
     }
   id_rests_ = {};
+  for (const Object& object : objects_)
+    if ((object.roles & kHere) != 0 && (object.roles & (kTree | kList | kData)) != 0)
+      blocks_[object.block].is_named = 1;
   return {};
 }
 
@@ -294,7 +299,7 @@ Result<void> BlockUse::choose_place(Places begin, Places end, const std::vector<
     for (const bool avoid : {false, true})
       for (auto at = begin; is_same && at != end; ++at) {
         Block& block = blocks_[at->block];
-        if (avoided[block.pack] != avoid || !is_readable(block)) continue;
+        if ((avoided[block.pack] || block.is_forsaken) != avoid || !is_readable(block)) continue;
         if (block.has_base && leans_on(block.base, at->prefix)) continue;
         need_at(*at, left);
         return {};

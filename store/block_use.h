@@ -53,6 +53,23 @@ class BlockUse {
   // As content, by a file of what was added; not only by deltas that lean on it.
   bool is_content(const ObjectId& id);
 
+  // Where an object counts as stored, once places are chosen.
+  struct Standing {
+    BlockRef block;
+    unsigned depth = 0;     // deltas from there to the end of its chain
+    bool is_named = false;  // some object of the block is needed for itself, not as a base alone
+  };
+  // Nothing for what is not needed, or needed in several places.
+  std::optional<Standing> standing(const ObjectId& id);
+  // Needed blocks that nothing names: they are there for those that lean on them.
+  struct BaseOnly {
+    Standing at;
+    std::vector<BlockRef> leaning;
+  };
+  std::vector<BaseOnly> bases_only();  // the deepest first
+  // What is in these is chosen elsewhere, if it is elsewhere too.
+  void forsake(const std::set<BlockRef>& blocks);
+
  private:
   // Bytes may be a tree for one and a file's content for another: what lies below is looked at for each.
   enum Role : std::uint8_t {
@@ -70,7 +87,9 @@ class BlockUse {
   struct Block {
     std::uint64_t base = 0;  // its prefix, if it has one
     std::uint32_t bytes = 0;
-    std::uint32_t pack = 0;
+    std::uint32_t pack : 30 = 0;
+    std::uint32_t is_named : 1 = 0;
+    std::uint32_t is_forsaken : 1 = 0;
     std::uint32_t offset = 0;
     std::uint32_t content_size : 27 = 0;
     std::uint32_t has_base : 1 = 0;
@@ -98,6 +117,8 @@ class BlockUse {
   Result<void> choose_place(Places begin, Places end, const std::vector<bool>& avoided,
                             std::vector<std::uint64_t>& left);
   Result<bool> is_same_object(Places begin, Places end);
+  std::optional<std::uint32_t> only_place(std::uint64_t prefix);
+  unsigned depth(std::uint32_t block);
   Result<void> read_header(std::uint32_t block);
   static std::uint64_t rest_key(const Object& place);
   bool is_readable(Block& block);

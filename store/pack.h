@@ -21,6 +21,9 @@ namespace kin::store {
 
 inline constexpr std::size_t kPackTargetBytes = 16 << 20;
 
+// What a record takes beside its block's header and payload: the sizes of both, and a tag for each.
+inline constexpr std::size_t kRecordOverheadBytes = 8 + 2 * kTagBytes;
+
 // Where a block lies in its pack.
 struct BlockRange {
   std::uint64_t offset = 0;

@@ -38,6 +38,7 @@ Error Prune::explain(Error error) const {
 Result<void> Prune::do_it(const std::stop_token& stop) {
   KIN_TRY(look(stop));
   KIN_TRY(find_needless(stop));
+  KIN_TRY(rebase(stop));
   std::set<ObjectId> sparse = choose_sparse();
   // What another prune has said that it removes goes at any moment, if that prune still lives: nothing may be
   // left there, and it is we who end its work.
@@ -117,6 +118,26 @@ Result<void> Prune::find_needless(const std::stop_token& stop) {
   return {};
 }
 
+Result<void> Prune::rebase(const std::stop_token& stop) {
+  if (options_.rebase) {
+    Rebase rebase(repository_, *use_, on_progress_);
+    KIN_TRY(rebase.plan(stop));
+    if (!options_.dry_run && rebase.report().written > 0) {
+      if (!before_.names.empty()) repository_.name_packs_anew();
+      KIN_TRY(rebase.carry_out(stop));
+      KIN_TRY(take_in_written(stop));
+      KIN_TRY(find_needless(stop));
+    }
+    report_.rebase = rebase.report();
+    return {};
+  }
+  for (const BlockUse::BaseOnly& base : use_->bases_only()) {
+    ++report_.rebase.kept;
+    report_.rebase.kept_bytes += base.at.block.stored_size;
+  }
+  return {};
+}
+
 // Those with the largest needless part first, until what is left is little enough.
 std::set<ObjectId> Prune::choose_sparse() const {
   std::vector<std::pair<double, BlockUse::Pack>> packs;
@@ -157,7 +178,11 @@ Result<void> Prune::rewrite(const std::set<ObjectId>& packs, const std::stop_tok
   rewritten_ = packs;
   // Where nothing is encrypted, equal blocks make equal packs: what was written may be one of these.
   for (const ObjectId& id : repository_.written_packs()) rewritten_.erase(id);
-  // What was written is listed now, and there.
+  return take_in_written(stop);
+}
+
+// What was written is listed now, and there.
+Result<void> Prune::take_in_written(const std::stop_token& stop) {
   KIN_TRY(use_->refresh(stop));
   KIN_TRY_ASSIGN(const std::vector<FileInfo> files, repository_.backend().list(FileKind::pack));
   for (const FileInfo& file : files) packs_.emplace(*ObjectId::from_hex(file.name), file.size);

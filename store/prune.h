@@ -11,6 +11,7 @@
 #include "store/group_writer.h"
 #include "store/marks.h"
 #include "store/parity.h"
+#include "store/rebase.h"
 #include "store/repository.h"
 
 #include <functional>
@@ -24,6 +25,7 @@ struct PruneOptions {
   // How many bytes in packs that stay may be needless: a part of what is needed, or a number; none: any.
   std::optional<double> most_unused_share = 0.05;
   std::optional<std::uint64_t> most_unused_bytes;
+  bool rebase = false;  // frees bases that nothing else needs, where that saves space (store/rebase.h)
   bool dry_run = false;
 };
 
@@ -32,12 +34,13 @@ struct PruneReport {
   struct Part {
     std::uint64_t packs = 0, bytes = 0;
   };
-  Part before, after;              // all packs
-  Part marked;                     // to be removed by a later one; those of earlier ones included
-  Part removed;                    // by this one
-  Part rewritten;                  // of which the rest is in `marked` or `removed`
-  std::uint64_t moved_bytes = 0;   // of these, written anew
-  std::uint64_t unused_bytes = 0;  // in packs that stay
+  Part before, after;             // all packs
+  Part marked;                    // to be removed by a later one; those of earlier ones included
+  Part removed;                   // by this one
+  Part rewritten;                 // of which the rest is in `marked` or `removed`
+  std::uint64_t moved_bytes = 0;  // of these, written anew
+  RebaseReport rebase;
+  std::uint64_t unused_bytes = 0;                           // in packs that stay
   std::uint64_t forgotten_removed = 0, forgotten_kept = 0;  // snapshots
   std::uint64_t snapshots = 0;
   ParityUpdate parity;                 // of what stays, and what others lose
@@ -57,8 +60,10 @@ class Prune {
   Error explain(Error error) const;
   Result<void> look(const std::stop_token& stop);
   Result<void> find_needless(const std::stop_token& stop);
+  Result<void> rebase(const std::stop_token& stop);
   std::set<ObjectId> choose_sparse() const;
   Result<void> rewrite(const std::set<ObjectId>& packs, const std::stop_token& stop);
+  Result<void> take_in_written(const std::stop_token& stop);
   Result<bool> heal(const ObjectId& pack, const std::stop_token& stop);  // is it there now?
   Result<void> rewrite_pack(const ObjectId& id, const std::vector<BlockRef>& blocks,
                             const std::stop_token& stop);

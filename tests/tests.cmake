@@ -86,6 +86,7 @@ add_executable(kin_tests
   tests/store/parity_test.cpp
   tests/store/prune_meeting_test.cpp
   tests/store/prune_test.cpp
+  tests/store/rebase_test.cpp
   tests/store/repair_test.cpp
   tests/store/repository_crash_test.cpp
   tests/store/repository_damage_test.cpp

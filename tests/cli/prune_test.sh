@@ -50,6 +50,21 @@ run 0 -r repo check --read-data; run 0 -r repo restore latest --target last; sam
 run 0 init -r fresh --plain; run 0 -r fresh backup tree
 fresh=$(packs fresh); [ "$(packs)" -lt $((fresh * 11 / 10)) ] || fail "$(packs), and $fresh anew"
 
+# What is there as a base alone is told, and goes where its deltas take less without it.
+run 0 init -r based --plain; mkdir doc
+head -c 300000 /dev/urandom >stays; head -c 500000 /dev/urandom >goes
+cat stays goes >doc/it; run 0 -r based backup doc
+{ cat stays; seq 1000; } >doc/it; cp -a doc kept; run 0 -r based backup doc
+run 0 -r based forget --keep-last 1 --prune --now --max-unused 0%
+says 'is there only as the base of others (--rebase: where others do as well, they go)'
+[ "$(packs based)" -gt 800000 ] || fail "the base is gone"
+run 0 -r based prune -n --rebase --now; says 'would be needless, as 1 delta that took'
+run 0 --json -r based prune --rebase --now --max-unused 0%
+[ "$(field base_only_blocks)" = 1 ] && [ "$(field rebase_freed_blocks)" = 1 ] && [ "$(field rebase_written_blocks)" = 1 ] || fail "$(cat out)"
+[ "$(packs based)" -lt 320000 ] || fail "$(packs based)"
+run 0 -r based check --read-data; run 0 -r based restore latest --target rebased; same kept rebased/doc
+run 0 -r based prune --rebase; ! grep -q 'only as' out || fail 'still there'
+
 # Options that cannot be.
 for limit in -1% 100% x% %; do
   run 2 -r repo prune "--max-unused=$limit"; says 'takes a percentage'
