@@ -262,6 +262,7 @@ Result<void> Client::prune(Repository& repository) {
   options.grace = random_.below(3);
   options.most_unused_share = random_.below(2) == 0 ? 0 : 0.05;
   if (random_.below(4) == 0) options.most_unused_share.reset();
+  options.rebase = random_.below(3) == 0;
   ++company_.model.prunes_begun;
   const auto pruned =
       store::Prune(repository, options, [](std::string_view, std::uint64_t, std::uint64_t) {}).run({});

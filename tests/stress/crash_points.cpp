@@ -147,6 +147,7 @@ class StoppedProgram {
     store::PruneOptions options;
     options.grace = random_.below(3);
     options.most_unused_share = 0;
+    options.rebase = random_.below(2) == 0;
     return {"prune", [=](Repository& repository) -> Result<void> {
               KIN_TRY(store::Prune(repository, options, Quiet()).run({}));
               return {};
