@@ -215,9 +215,13 @@ Result<std::set<ObjectId>> Update::pruned(const std::vector<ParityHeader::Pack>&
   if (std::any_of(packs.begin(), packs.end(), is_gone))
     KIN_TRY(repository_.refresh_index([](const Error&) {}));
   std::set<ObjectId> out;
-  for (const ParityHeader::Pack& pack : packs)
-    if (stored.marks.sweeping.contains(pack.id) || (is_gone(pack) && !repository_.index().has_pack(pack.id)))
-      out.insert(pack.id);
+  for (const ParityHeader::Pack& pack : packs) {
+    const bool is_listed = repository_.index().has_pack(pack.id);
+    if (!stored.marks.sweeping.contains(pack.id) && (!is_gone(pack) || is_listed)) continue;
+    out.insert(pack.id);
+    // As long as it is there, a set that has it stays: that prune may give up.
+    if (is_gone(pack)) packs_.erase(pack.id);
+  }
   return out;
 }
 
@@ -242,7 +246,6 @@ Result<void> Update::write(std::vector<ParityHeader::Pack> packs) {
       if (!leaving.empty()) {
         KIN_TRY(repository_.backend().remove({FileKind::parity, made.name()}));
         std::erase_if(packs, [&](const ParityHeader::Pack& pack) { return leaving.contains(pack.id); });
-        for (const ObjectId& pack : leaving) packs_.erase(pack);
         continue;
       }
       ++out_.files;
