@@ -480,7 +480,13 @@ Result<void> Repository::require_unswept(const Snapshot& snapshot, std::uint64_t
   KIN_TRY_ASSIGN(const std::set<std::string> names, list_marks(*backend_));
   // Numbers tell nothing where the marks are others: a prune that found none, or none that it could read,
   // began to count again; and of one that gave up, another may have the number since.
-  if (names == mark_names_ && last_sweep == marks_.last_sweep) return {};
+  // A backup took for missing what it knew to be going. Who only names what is stored, as a new tag does, did
+  // not.
+  const bool has_looked = marks_.sweeping.empty() || [this] {
+    MutexLock lock(mutex_);
+    return began_writing_;
+  }();
+  if (names == mark_names_ && last_sweep == marks_.last_sweep && has_looked) return {};
   std::optional<Error> unreadable;
   KIN_TRY_ASSIGN(const StoredMarks now,
                  read_marks(*backend_, sealer_, [&](const Error& error) { unreadable = error; }));

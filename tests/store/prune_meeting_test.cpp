@@ -243,6 +243,26 @@ TEST_CASE("an index made while a prune removes packs does not list them", "[repo
   require_all_there(disk, 1);
 }
 
+TEST_CASE("a snapshot is not replaced by another while a prune removes what it needs",
+          "[repository][prune]") {
+  FaultyDisk disk;
+  create_repository(disk);
+  value_of(back_up(*reopen(disk), {1}));
+  const SnapshotId second = value_of(back_up(*reopen(disk), {2}));
+  require_ok(reopen(disk)->forget_snapshot(second));
+  bool done = false;
+  static_cast<void>(prune(std::make_unique<HookedBackend>(disk, [&](Operation operation, FileKind kind) {
+    // It has said what goes, and listed the snapshots.
+    if (operation != Operation::remove || kind != FileKind::forgotten || std::exchange(done, true)) return;
+    const auto other = reopen(disk);
+    Snapshot copy = value_of(other->load_forgotten(second));
+    copy.tags = {"tagged"};
+    CHECK(code_of(other->save_snapshot(copy)) == ErrorCode::busy);
+  })));
+  CHECK(done);
+  require_all_there(disk, 1);
+}
+
 TEST_CASE("of objects that two writers have stored as deltas against each other, one stays whole",
           "[repository][prune]") {
   // Which places are chosen goes by the names of segments, which are random.
