@@ -52,7 +52,7 @@ run 0 --no-cache dump latest:tree/numbers; run 0 export latest -f back.tar; run 
 
 # A pack that is gone is read from parity, and not put back before that is permitted.
 cp -a repo whole
-pack=$(find repo/packs -type f | head -n 1); rm "$pack"
+pack=$(find repo/packs -type f -printf '%s %p\n' | sort -n | sed -n '1s/^[0-9]* //p'); rm "$pack"  # 20 % heal no large one
 for id in "${ids[@]}" latest; do
   run 0 restore "$id" --target "healed $id"; cat err >>healed
 done

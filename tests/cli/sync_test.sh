@@ -747,7 +747,10 @@ SH
   watch --remote-kin "$PWD/serve" --ssh-command "$slow_link --as-ssh" a "host:$PWD/b"
   wait_to_say 'nothing to do'
   # hold STORE SECONDS: as an exchange of it that takes so long.
-  hold() { sleep "$2" | "$KIN" serve --stdio --kind maildir "$1" >/dev/null & sleep 0.5; }
+  hold() {
+    sleep "$2" | "$KIN" serve --stdio --kind maildir "$1" >/dev/null &
+    until ls -l "/proc/$!/fd" 2>/dev/null | grep -q 'kin/sync'; do sleep 0.05; done; sleep 0.5
+  }
   hold b 3; stores deliver maildir a '' 4 1; wait_for b 4
   hold a 5; stores deliver maildir b '' 5 1; wait_for a 5; says 'the next attempt is in 5 s'
   stores deliver maildir b '' 6 1; wait_for a 6; stop_watch
