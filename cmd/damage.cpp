@@ -41,6 +41,7 @@ Result<ExitCode> run_damage(Context& context, const DamageOptions& options) {
                              printable(location)));
   // Opened as any other, so that it is one, and that only who has the password harms it.
   KIN_TRY_ASSIGN(const auto repository, open_repository_without_index(context));
+  KIN_TRY(repository->require_removable());
   const std::uint64_t seed = options.seed ? *options.seed : std::random_device()();
   store::Damager damager(repository->backend(), seed);
   for (std::uint32_t i = 0; i < options.count; ++i) {

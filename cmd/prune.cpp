@@ -45,11 +45,12 @@ void tell_of_bases(Context& context, const store::RebaseReport& report, const st
                                        report.kept == 1 ? "the base" : "bases");
   if (!options.rebase) return context.print(kept + " (--rebase: where others do as well, they go)");
   if (report.freed == 0) return context.print(kept + ", and no other base would take less");
-  context.print(fmt::format("{}; {} of them ({}) {} needless, as {} that took {} {} {} on other bases", kept,
-                            grouped(report.freed), human_bytes(report.freed_bytes),
+  context.print(fmt::format("{}; {} of them ({}) {} needless, as {} that took {} {} {} on other bases{}",
+                            kept, grouped(report.freed), human_bytes(report.freed_bytes),
                             options.dry_run ? "would be" : (report.freed == 1 ? "is" : "are"),
                             counted(report.written, "delta"), human_bytes(report.old_bytes),
-                            options.dry_run ? "would take" : "now take", human_bytes(report.written_bytes)));
+                            options.dry_run ? "would take" : "now take", human_bytes(report.written_bytes),
+                            options.dry_run ? " (which is not counted below)" : ""));
 }
 
 void tell(Context& context, const store::PruneReport& report, const PruneChoice& choice) {

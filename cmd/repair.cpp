@@ -90,9 +90,9 @@ Result<ExitCode> repair_snapshots(Context& context, const RepairOptions& options
   const std::uint64_t whole = report.snapshots - report.repaired - report.unreadable;
   context.print(fmt::format("{} {} whole", counted(whole, "snapshot"), whole == 1 ? "is" : "are"));
   if (report.repaired > 0)
-    context.print(fmt::format("{} {} replaced by {} without what is lost ({})",
+    context.print(fmt::format("{} {} replaced by {} without what is lost: {}",
                               counted(report.repaired, "snapshot"), dry ? "would be" : "now",
-                              report.repaired == 1 ? "one" : "ones", counted(report.lost, "loss")));
+                              report.repaired == 1 ? "one" : "ones", grouped(report.lost)));
   if (report.unreadable > 0)
     context.print(fmt::format("{} that cannot be read {}", counted(report.unreadable, "snapshot"),
                               dry ? "would be set aside" : "set aside"));

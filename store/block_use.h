@@ -67,6 +67,9 @@ class BlockUse {
     std::vector<BlockRef> leaning;
   };
   std::vector<BaseOnly> bases_only();  // the deepest first
+  // Packs with places that were not chosen, of objects that are needed elsewhere, whose base is not needed.
+  // When that is gone, nobody should find such a place listed.
+  std::set<ObjectId> packs_with_strays();
   // What is in these is chosen elsewhere, if it is elsewhere too.
   void forsake(const std::set<BlockRef>& blocks);
 

@@ -50,6 +50,22 @@ std::vector<BlockUse::BaseOnly> BlockUse::bases_only() {
   return out;
 }
 
+std::set<ObjectId> BlockUse::packs_with_strays() {
+  const auto is_here = [](const Object& place) { return (place.roles & kHere) != 0; };
+  std::set<ObjectId> out;
+  for (auto begin = objects_.begin(), end = begin; begin != objects_.end(); begin = end) {
+    while (end != objects_.end() && end->prefix == begin->prefix) ++end;
+    if (end - begin == 1 || std::none_of(begin, end, is_here)) continue;
+    for (auto place = begin; place != end; ++place) {
+      const Block& block = blocks_[place->block];
+      if (block.is_needed || !block.has_base) continue;
+      const auto [first, last] = find(block.base);
+      if (std::none_of(first, last, is_here)) out.insert(packs_[block.pack].id);
+    }
+  }
+  return out;
+}
+
 void BlockUse::forsake(const std::set<BlockRef>& blocks) {
   std::set<ObjectId> packs;
   for (const BlockRef& block : blocks) packs.insert(block.pack);

@@ -40,6 +40,11 @@ Result<void> Prune::do_it(const std::stop_token& stop) {
   KIN_TRY(find_needless(stop));
   KIN_TRY(rebase(stop));
   std::set<ObjectId> sparse = choose_sparse();
+  // Whoever found an old place of a delta, when its base is gone, would take it for damaged. And to free a
+  // base whose pack stays as it is would free nothing.
+  freed_packs_.merge(use_->packs_with_strays());
+  for (const BlockUse::Pack& pack : use_->packs())
+    if (pack.is_needed && freed_packs_.contains(pack.id)) sparse.insert(pack.id);
   // What another prune has said that it removes goes at any moment, if that prune still lives: nothing may be
   // left there, and it is we who end its work.
   for (const BlockUse::Pack& pack : use_->packs())
@@ -129,6 +134,7 @@ Result<void> Prune::rebase(const std::stop_token& stop) {
       KIN_TRY(find_needless(stop));
     }
     report_.rebase = rebase.report();
+    freed_packs_ = rebase.freed_packs();
     return {};
   }
   for (const BlockUse::BaseOnly& base : use_->bases_only()) {

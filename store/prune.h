@@ -85,6 +85,7 @@ class Prune {
   std::set<SnapshotId> snapshots_;           // that were seen
   std::set<SnapshotId> forgotten_;
   std::optional<BlockUse> use_;
+  std::set<ObjectId> freed_packs_;  // with bases that the rebase freed
   std::set<ObjectId> rewritten_;
   std::set<ObjectId> needless_;   // listed by no segment, or needed by none; there or not
   std::set<ObjectId> unindexed_;  // of these

@@ -69,6 +69,7 @@ Result<void> Rebase::try_to_free(const BlockRef& at, const std::stop_token& stop
     choices_.insert_or_assign(delta, std::move(choice));
   }
   choices_.erase(at);  // it need not be written to be removed
+  freed_packs_.insert(at.pack);
   bases_.erase(at);
   ++report_.freed;
   report_.freed_bytes += at.stored_size;
@@ -110,8 +111,8 @@ Result<std::vector<ObjectId>> Rebase::bases_for(const Delta& delta, const BlockR
       const auto standing = use_.standing(candidate.id);
       if (!standing || !standing->is_named || standing->depth > base.at.depth || standing->block == at)
         continue;
-      KIN_TRY_ASSIGN(const Chain chain, repository_.chain(candidate.id));
-      if (chain.bytes + delta.content.size() > BlockAssembler::kMostChainBytes) continue;
+      const auto chain = repository_.chain(candidate.id);
+      if (!chain || chain->bytes + delta.content.size() > BlockAssembler::kMostChainBytes) continue;
       if (std::find(out.begin(), out.end(), candidate.id) == out.end()) out.push_back(candidate.id);
       if (++taken == kMostKin) break;
     }

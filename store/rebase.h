@@ -34,6 +34,7 @@ class Rebase {
   // Writes what was planned, and flushes; the old places are forsaken, and new ones are to be chosen.
   Result<void> carry_out(const std::stop_token& stop);
   const RebaseReport& report() const { return report_; }
+  const std::set<ObjectId>& freed_packs() const { return freed_packs_; }  // that these bases are in
 
  private:
   struct Base {
@@ -65,6 +66,7 @@ class Rebase {
   BlockEncoder encoder_{Effort::normal()};
   std::map<BlockRef, Base> bases_;      // that are still needed, by nothing but what leans on them
   std::map<BlockRef, Choice> choices_;  // for deltas
+  std::set<ObjectId> freed_packs_;
   RebaseReport report_;
 };
 

@@ -27,7 +27,7 @@ for line in sys.stdin: print(json.loads(line)["id"])')
 
 # Append-only: what removes or replaces is refused; rehearsals, and what adds, are not.
 refused forget "${ids[0]}"; refused forget --keep-last 1; refused forget --keep-last 1 --prune
-refused prune; refused prune --now; refused tag --add x; refused repair packs; refused repair snapshots
+refused damage --seed 1 --yes; refused prune; refused prune --now; refused tag --add x; refused repair packs; refused repair snapshots
 refused parity remove; refused parity add 5%
 KIN_NEW_PASSWORD=other refused key passwd
 run 0 forget --keep-last 1 -n; run 0 prune -n; run 0 repair packs -n; run 0 repair snapshots -n

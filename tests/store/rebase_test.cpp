@@ -14,6 +14,7 @@
 namespace kin::testing {
 namespace {
 
+using store::FileName;
 using store::Prune;
 using store::PruneOptions;
 using store::PruneReport;
@@ -30,7 +31,9 @@ class Family {
  public:
   explicit Family(Mode mode = Mode::plain) { create_repository(disk, mode); }
 
-  void add(const std::string& name, Bytes content, const std::string& base = "", bool with_features = false) {
+  // `beside`: so many bytes of other content, in the same pack, that are needed as long as anything is.
+  void add(const std::string& name, Bytes content, const std::string& base = "", bool with_features = false,
+           std::size_t beside = 0) {
     const auto repository = reopen(disk);
     value_of(repository->begin_writing());
     EncodedBlock block = plain_block(*repository, {content});
@@ -38,6 +41,10 @@ class Family {
     if (with_features) block.header.objects[0].features = sketch_of(content);
     CHECK(value_of(repository->claim(block.header.objects[0].id)));
     value_of(repository->append(block));
+    if (beside > 0) {
+      others.push_back(random_bytes(1000 + others.size(), beside));
+      value_of(store_object(*repository, others.back()));
+    }
     contents[name] = std::move(content);
     commit(*repository, name);
   }
@@ -50,6 +57,12 @@ class Family {
     node.size = contents.at(name).size();
     node.content = {{Extent::Kind::data, node.size, id(repository, name)}};
     require_ok(tree.add(node));
+    for (std::size_t i = 0; i < others.size(); ++i) {
+      node.name = "with " + name + std::to_string(i);
+      node.size = others[i].size();
+      node.content = {{Extent::Kind::data, node.size, repository.id_of(others[i])}};
+      require_ok(tree.add(node));
+    }
     Snapshot snapshot = snapshot_named(name);
     snapshot.tree = value_of(tree.finish());
     snapshots[name] = value_of(repository.commit(snapshot));
@@ -57,6 +70,12 @@ class Family {
 
   void forget(const std::string& name) { require_ok(reopen(disk)->forget_snapshot(snapshots.at(name))); }
 
+  Result<PruneReport> prune_as_usual(bool rebase) {
+    PruneOptions options;
+    options.rebase = rebase;
+    KIN_TRY_ASSIGN(const auto repository, open_repository(disk.open()));
+    return Prune(*repository, options, [](std::string_view, std::uint64_t, std::uint64_t) {}).run({});
+  }
   Result<PruneReport> prune(bool rebase = true, bool dry_run = false) {
     PruneOptions options;
     options.grace = 0;
@@ -94,6 +113,7 @@ class Family {
   FaultyDisk disk;
   std::map<std::string, Bytes> contents;
   std::map<std::string, SnapshotId> snapshots;
+  std::vector<Bytes> others;
 
  private:
   Sketch sketch_of(ByteView content) const {
@@ -153,6 +173,34 @@ TEST_CASE("a base that nothing names stays where its deltas would take more", "[
   CHECK(report.rebase.freed == 0);
   CHECK(family.leans_on("second", "old"));
   family.require_all_but({});
+}
+
+TEST_CASE("prunes that follow leave a delta on its new base, in whatever order they see the old place",
+          "[repository][rebase]") {
+  // Names, and so the order of segments, are random where there is a password.
+  for (int run = 0; run < 8; ++run) {
+    Family family(Mode::encrypted);
+    family.add("old", kShared, "", false, 2 << 20);
+    family.add("middle", joined({kShared, kMore}), "old", false, 2 << 20);
+    family.add("new", joined({kShared, kOther}), "middle", false, 2 << 20);
+    family.forget("middle");
+    CHECK(value_of(family.prune_as_usual(true)).rebase.freed == 1);
+    const bool rebase = run % 2 == 0;
+    for (int i = 0; i < 3; ++i) {
+      const PruneReport report = value_of(family.prune_as_usual(rebase));
+      CHECK(report.rebase.kept == 0);
+      CHECK(report.rebase.written == 0);
+      family.require_all_but({"middle"});
+    }
+    CHECK_FALSE(family.has("middle"));
+    CHECK(family.leans_on("new", "old"));
+    std::size_t places = 0;
+    const auto repository = reopen(family.disk);
+    for (const FileName& name : family.disk.names(store::FileKind::index))
+      for (const auto& object : value_of(repository->load_index_segment(name.name)).objects)
+        places += object.id == family.id(*repository, "new");
+    CHECK(places == 1);
+  }
 }
 
 TEST_CASE("a delta with little of its base is stored without one", "[repository][rebase]") {
